@@ -18,7 +18,7 @@ import numpy as np  # noqa: E402
 from soft_twin import load_robot  # noqa: E402
 from soft_twin.app.measuring import Figure  # noqa: E402
 from soft_twin.emulation.plant import Plant  # noqa: E402
-from soft_twin.errors import ConvergenceError  # noqa: E402
+from soft_twin.errors import ConvergenceError, UsageError  # noqa: E402
 from soft_twin.mechanics.moving_base import MovingBase  # noqa: E402
 
 PERIOD = 0.02  # [s]
@@ -45,7 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(targets: int, seed: int, period: float) -> list[Figure]:
-    """Steps of the slender robot's emulated body that ended before they were solved, and what all of them took."""
+    """Steps of the slender robot's emulated body that ended before they were solved, and what all of them took.
+
+    Raises:
+        UsageError: a period that the shortest ramp has no step of.
+    """
+    longest = RAMP[0] + HOLD
+    if not 0.0 < period <= longest:
+        raise UsageError(f"--period {period:g}: expected more than 0, {longest:g} s at most")
     robot = load_robot("slender")
     plant, twin, random = Plant(robot), robot.build_twin(), np.random.default_rng(seed)
     outcome, before = Outcome(), np.zeros(len(robot.cable_names))

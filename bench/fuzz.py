@@ -8,6 +8,7 @@ from collections import Counter
 from soft_twin.app.fuzzing.judge import FAULTS, Outcome, judge
 from soft_twin.app.fuzzing.workers import judged
 from soft_twin.app.measuring import Figure
+from soft_twin.checks import checked_count
 from soft_twin.parallel import terminal_progress, time_left
 
 SHOWN = 10  # faults that are told in full
@@ -22,7 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(cases: int = 5000, seed: int = 0, case: int | None = None, workers: int = 2) -> list[Figure]:
-    """How many of the cases ended in each fault; every fault is told with the line that brings it back."""
+    """How many of the cases ended in each fault; every fault is told with the line that brings it back.
+
+    Raises:
+        InputError: no process.
+    """
+    workers = checked_count(workers, "--workers")
     start, faults, kinds = time.monotonic(), [], Counter()
     outcomes = [judge(seed + case)] if case is not None else judged(range(seed, seed + cases), workers)
     done = refused = 0

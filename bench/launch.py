@@ -21,11 +21,12 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.app.measuring import Figure
+from soft_twin.checks import check_positive
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.motor_bus import MotorBus
 from soft_twin.emulation.ports import PseudoTerminal
-from soft_twin.errors import RunError
+from soft_twin.errors import RunError, UsageError
 from soft_twin.priority import prefer_all_threads
 from soft_twin.sensing.imu_frames import encode_sample
 from soft_twin.sensing.samples import ImuSample
@@ -59,8 +60,12 @@ def measure(load: str = "0,4,8", seconds: float = 20.0, later: int = 2, robots: 
     """All figures of the slender robot.
 
     Raises:
+        UsageError: what is no number of processes.
+        InputError: no time.
         RunError: a robot did not get ready, or a node ended that should not.
     """
+    loads = _counts(load)
+    check_positive(seconds, "--seconds", "s")
     from soft_twin_ros.running.launched import missing_launch
 
     missing = missing_launch()
@@ -70,7 +75,7 @@ def measure(load: str = "0,4,8", seconds: float = 20.0, later: int = 2, robots: 
         print("\nstarts", flush=True)
         figures += _beside("starts", later=later, launch=True)
     print("\ndelays", flush=True)
-    figures += _working([int(count) for count in load.split(",")], seconds)
+    figures += _working(loads, seconds)
     for name, number in ENDS.items():
         print(f"\nended by {name}", flush=True)
         figures += _ending(name, number)
@@ -78,6 +83,18 @@ def measure(load: str = "0,4,8", seconds: float = 20.0, later: int = 2, robots: 
         print("\ntwo robots", flush=True)
         figures += _beside("robots", seconds=robots, launch=True)
     return figures
+
+
+def _counts(load: str) -> list[int]:
+    """Whole numbers with commas between them.
+
+    Raises:
+        UsageError: something else.
+    """
+    words = [word.strip() for word in load.split(",")]
+    if not all(word.isdecimal() for word in words):
+        raise UsageError(f"--load '{load}': expected numbers of processes with commas between them, such as 0,4,8")
+    return [int(word) for word in words]
 
 
 def _beside(name: str, **options) -> list[Figure]:

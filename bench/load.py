@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from soft_twin.app.measuring import Figure
 
 RUN_TIME = 300.0  # [s] that one run may take at most
@@ -26,15 +28,15 @@ def measure(load: int = 16, times: int = 10) -> list[Figure]:
     with busy(load), tempfile.TemporaryDirectory(prefix="soft_twin-load-") as folder:
         reports = [_run(Path(folder) / str(number), number + 1, times) for number in range(times)]
     whole = [report for report in reports if report]
-    errors = [report["tip_error_mm"]["with"]["max"] for report in whole]
-    paces = [report["emulation"]["pace"] for report in whole if report["emulation"]]
-    slow = [report["emulation"]["slow_for_s"] for report in whole if report["emulation"]]
+    told = [error for report in whole if (error := report["tip_error_mm"]["with"]["max"]) is not None]
+    paces = [report["emulation"]["pace"] for report in whole if report["emulation"]] or [np.nan]
+    slow = [report["emulation"]["slow_for_s"] for report in whole if report["emulation"]] or [np.nan]
     return [
         Figure("runs", "runs begun", times),
         Figure("whole", "runs that came to their end", len(whole), "", str(times)),
-        Figure("slowest_pace", "slowest mean pace of the emulated robot while it was behind", min(paces, default=0.0)),
-        Figure("slow_for_s", "longest time it was behind in a run", max(slow, default=0.0), "s"),
-        Figure("worst_tip_error_mm", "worst tip error with compensation", max(filter(None, errors), default=0.0), "mm"),
+        Figure("slowest_pace", "slowest mean pace of the emulated robot while it was behind", min(paces)),
+        Figure("slow_for_s", "longest time it was behind in a run", max(slow), "s"),
+        Figure("worst_tip_error_mm", "worst tip error with compensation", max(told, default=np.nan), "mm"),
     ]
 
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.app.measuring import Figure, time_calls
+from soft_twin.errors import UsageError
 from soft_twin.inverse.plate import FemPlate
 from soft_twin.inverse.plate_table import PlateTable
 from soft_twin.parallel import Workers, add_worker_arguments, working_with
+from soft_twin.robots.plate_models import PLATE_MODELS
 from soft_twin.studies.neck_held import INCLINATIONS, PAYLOADS, HeldRow, cases, hold_all, table
 from soft_twin.twins.constant_curvature import ConstantCurvature
 
@@ -42,7 +44,13 @@ def measure(
     cluster: str | None = None,
 ) -> list[Figure]:
     """The rows for cables along arcs and along chords, for finite elements, and for plates held by models, if any; held
-    by this many processes (0: one on each core), or by those of a cluster."""
+    by this many processes (0: one on each core), or by those of a cluster.
+
+    Raises:
+        UsageError: another model.
+    """
+    if unknown := [name for name in models if name not in PLATE_MODELS]:
+        raise UsageError(f"--models: '{unknown[0]}' is none of {', '.join(PLATE_MODELS)}")
     robot, who = load_robot("neck"), Workers(workers, cluster)
     rows = [row for name in ("pcc_arc", "pcc_chord") for row in _kinematics(name, robot.build_twin(name))]
     fem, tabled = robot.build_twin("fem"), robot.build_twin("fem_table")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soft_twin.app.measuring import Figure
+from soft_twin.checks import check_positive
 from soft_twin.errors import RunError, UsageError
 from soft_twin.priority import prefer_all_threads
 
@@ -34,12 +35,14 @@ def measure(
     """Tip errors, delays and paces of all robots. Their bases turn as `soft-twin run` turns them, at the beginning.
 
     Raises:
+        InputError: no time.
         UsageError: a robot without cables, or wrong namespaces.
         RunError: a robot did not get ready, did not hold its tip, or ended.
     """
     from soft_twin_ros.running.arguments import robots_of
     from soft_twin_ros.watcher import watched
 
+    check_positive(seconds, "--seconds", "s")
     names = [name.strip() for name in robots.split(",") if name.strip()]
     text = f"{{{', '.join(f'{name}: {robot}' for name in names)}}}"
     requests = robots_of(text)

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,14 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed: int = 0) -> list[Figure]:
-    """How many transitions, calls and goals, who ended, who did not answer, and who does not work afterwards.
+    """How many transitions, calls and goals, who ended, who did not answer, and who does not work afterwards, which
+    nobody looks at where it is interrupted (Ctrl-C).
 
     Raises:
         RunError: nodes did not start.
     """
     with tempfile.TemporaryDirectory(prefix="soft_twin-transitions-") as folder, _led(robot, Path(folder), seed) as led:
-        halted, broken = _lead(led, seconds, halts), {}
-        if not led.ended():
+        whole, broken = _lead(led, seconds, halts), {}
+        if whole and not led.ended():
             led.cancel_all()
             broken = led.recover()
         ended = led.ended()
@@ -69,27 +70,28 @@ def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed:
         return [
             Figure("transitions", "transitions, calls and goals", led.count),
             Figure("goals", "goals that ran", led.ran),
-            Figure("halts", "halts of a process", halted),
+            Figure("halts", "halts of a process", led.halted),
             Figure("ended", "nodes that ended", len(ended), "", "0"),
             Figure("unanswered", "of these not answered", sum(led.unanswered.values()), "", "0"),
-            Figure("broken", "nodes that do not work again", len(broken), "", "0"),
+            Figure("broken", "nodes that do not work again", len(broken) if whole else np.nan, "", "0"),
             Figure("slowest", "slowest answer", 1e3 * led.slowest, "ms"),
         ]
 
 
-def _lead(led: "_Led", seconds: float, halts: int) -> int:
-    """Lead nodes by chance for so long [s], or until one ends; how often a process was halted, of `halts` times."""
+def _lead(led: "_Led", seconds: float, halts: int) -> bool:
+    """Lead nodes by chance for so long [s], or until one ends, and halt processes `halts` times meanwhile; False: it
+    was interrupted, after which ROS has no ears here."""
     begin = said = time.monotonic()
-    halted = 0
-    while (passed := time.monotonic() - begin) < seconds and not led.ended():
-        if halted < halts and passed > (halted + 0.5) * seconds / halts:
-            led.halt()
-            halted += 1
-        led.step()
-        if time.monotonic() > said + SAID:
-            said = time.monotonic()
-            print(f"{led.count} transitions, calls and goals, {seconds - passed:.0f} s to go", flush=True)
-    return halted
+    with suppress(KeyboardInterrupt):  # what was done counts
+        while (passed := time.monotonic() - begin) < seconds and not led.ended():
+            if led.halted < halts and passed > (led.halted + 0.5) * seconds / halts:
+                led.halt()
+            led.step()
+            if time.monotonic() > said + SAID:
+                said = time.monotonic()
+                print(f"{led.count} transitions, calls and goals, {seconds - passed:.0f} s to go", flush=True)
+        return True
+    return False
 
 
 @contextmanager
@@ -157,7 +159,7 @@ class _Led:
         self._health.drivers = Drivers.ACTIVE
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._hear_health, SENSOR)
         self._active: set[str] = set()
-        self.count, self.ran, self.unanswered, self.slowest = 0, 0, Counter(), 0.0
+        self.count, self.ran, self.halted, self.unanswered, self.slowest = 0, 0, 0, Counter(), 0.0
         self._goals: list[_Goal] = []
         for spec in specs:
             processes.start(spec)
@@ -214,6 +216,7 @@ class _Led:
         name, seconds = self._rng.choice(sorted(self._clients_of)), self._rng.choice(HALTS)
         process = self._processes.ids[name]
         print(f"{name} is halted for {seconds:g} s", flush=True)
+        self.halted += 1
         os.kill(process, signal.SIGSTOP)
         try:
             self._listen(seconds)

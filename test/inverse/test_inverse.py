@@ -284,6 +284,13 @@ def test_iterations_are_a_whole_number_and_no_more_are_taken(inverse):
         assert found.iterations == most and not found.converged
 
 
+@pytest.mark.parametrize("name", ["settled", "max_iterations", "time_limit"])
+@pytest.mark.parametrize("value", ["long", None, [1.0], float("nan"), 0.0])
+def test_an_end_of_the_iteration_that_is_no_positive_number_is_refused(inverse, name, value):
+    with pytest.raises(InputError, match=r"(settled|iterations|time limit).* must be positive"):
+        inverse.solve(DOWN, [0.0, 0.0, 0.097], **{name: value})
+
+
 @pytest.mark.parametrize("limit", [EffortLimit(0.0, [1.0] * 3), CoordinateLimit([-0.01] * 5, 0.01)])
 def test_limits_for_another_number_of_actuators_are_refused(robot, twin, limit):
     with pytest.raises(InputError, match="are for [35] actuators, the body has 6"):

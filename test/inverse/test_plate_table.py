@@ -69,3 +69,15 @@ def test_beyond_the_table_is_refused(table, pose):
 def test_cables_that_tilt_beyond_the_table_are_refused(table):
     with pytest.raises(InputError, match="beyond the table"):
         table.orientation(table.chord.displacements(0.6, 0.0))
+
+
+@pytest.mark.parametrize("pose", [("a", 0.0), (None, 0.0), ([0.1, 0.2], [0.1, 0.2]), ([], [])])
+def test_what_is_no_pitch_and_roll_is_refused(table, pose):
+    with pytest.raises(InputError, match="pitch .*, roll .*: "):
+        table.displacements(*pose)
+
+
+@pytest.mark.parametrize("wound", ["abc", None, [0.001, 0.0], [[0.001, 0.0, 0.0]], [np.nan, 0.0, 0.0]])
+def test_what_are_no_displacements_is_refused(table, wound):
+    with pytest.raises(InputError, match="displacements: "):
+        table.orientation(wound)

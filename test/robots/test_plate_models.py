@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -108,6 +109,18 @@ def test_a_payload_bends_the_neck_and_is_taken_off_again(upright):
     assert upright.orientation(wound)[0] > before[0] + np.radians(0.02)
     upright.bear(DOWN)
     np.testing.assert_allclose(upright.orientation(wound), before, atol=1e-9)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda plate: pickle.loads(pickle.dumps(plate))])
+def test_a_copy_bears_a_payload_of_its_own(upright, copied):
+    own, mass = copied(upright), upright.twin.body.mass
+    own.bear(DOWN, 1.0)
+    assert upright.twin.body.mass == mass and own.twin.body.mass == pytest.approx(mass + 1.0)
+    wound = upright.displacements(*POSES[1])
+    before = upright.orientation(wound)
+    upright.bear(DOWN, 1.0)
+    assert upright.orientation(wound)[0] > before[0] + np.radians(0.02)
+    np.testing.assert_allclose(own.orientation(wound), upright.orientation(wound), atol=1e-9)
 
 
 def test_gravity_of_a_base_that_lies_bends_it_the_other_way(upright):

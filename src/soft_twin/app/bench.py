@@ -52,16 +52,16 @@ def _options(module: ModuleType, arguments: argparse.Namespace) -> argparse.Name
 
 
 def _check(name: str, value: object) -> None:
-    """Whole numbers are counts and seeds, others are measures.
+    """Whole numbers are counts and seeds, others are measures; one alone is how long something takes.
 
     Raises:
-        UsageError: a whole number below 0, or a number that is not finite.
+        UsageError: a whole number or a time below 0, or a number that is not finite.
     """
     for number in value if isinstance(value, list) else [value]:
-        if isinstance(number, int) and number < 0:
-            raise UsageError(f"--{name} {number}: expected 0 or more")
         if isinstance(number, float) and not math.isfinite(number):
             raise UsageError(f"--{name} {number}: expected a finite number")
+        if isinstance(number, int | float) and number < 0 and (isinstance(number, int) or number is value):
+            raise UsageError(f"--{name} {number}: expected 0 or more")
 
 
 def _load(name: str) -> ModuleType:

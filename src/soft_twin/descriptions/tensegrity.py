@@ -19,7 +19,7 @@ class StackedPrisms(Part):
 
     generator: Literal["stacked_prisms"] = Field(description="how struts and members are made")
     sides: Annotated[int, Whole(3, 24)] = Field(description="struts of each module")
-    strut_lengths: Annotated[tuple[float, ...], Several(Number(1e-3, 10.0, "m"), 1, 50)] = Field(
+    strut_lengths: Annotated[tuple[float, ...], Several(Number(1e-3, 10.0, "m"), 1, 100)] = Field(
         description="of each module's struts, from the base; at least 2 modules"
     )
     base_radius: Annotated[float, Number(1e-3, 10.0, "m")] = Field(description="where the first bottoms are held")

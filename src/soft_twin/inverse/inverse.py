@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 
 import numpy as np
 
@@ -247,12 +248,13 @@ class Inverse:
         """
         if (target is None) == (not goals):
             raise InputError("inverse: give a target of the tip or goals")
-        if not (settled > 0.0 and max_iterations >= 1 and max_iterations % 1 == 0):
+        if not (_is_positive(settled) and _is_positive(max_iterations) and max_iterations % 1 == 0):
             raise InputError(
-                f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive, and these whole"
+                f"inverse: settled {in_words(settled)} m and {in_words(max_iterations)} iterations must be positive, "
+                "and these whole"
             )
-        if not time_limit > 0.0:
-            raise InputError(f"inverse: a time limit of {time_limit:g} s: it must be positive")
+        if not _is_positive(time_limit):
+            raise InputError(f"inverse: a time limit of {in_words(time_limit)} s: it must be positive")
         gravity = checked_gravity(gravity)
         goals = self.goals(self.checked_tip(target)) if target is not None else self._checked_goals(goals)
         self._deadline = time.monotonic() + time_limit
@@ -727,6 +729,10 @@ class Inverse:
         if not self._moving:
             return self._coordinates
         return together([self._coordinates, *(each.coordinates(self.twin, self._told) for each in self._moving)])
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, Real) and value > 0.0
 
 
 def _level(asked: Asked, stay: np.ndarray, base: np.ndarray, unit: np.ndarray | None) -> Level:

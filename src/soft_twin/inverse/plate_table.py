@@ -8,6 +8,7 @@ the cables are and in the middle between them, too: there another cable becomes 
 import numpy as np
 from numba import njit
 
+from soft_twin.checks import checked_vector, in_words
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate import FemPlate
 from soft_twin.twins.constant_curvature import ConstantCurvature, pitch_roll_of
@@ -63,9 +64,11 @@ class PlateTable(PlateModel):
         """As PlateModel.
 
         Raises:
-            InputError: not finite, or more tilted than the table is.
+            InputError: no numbers, not finite, or more tilted than the table is.
         """
         found = self.chord.displacements(pitch, roll)
+        if found.ndim > 1:
+            raise InputError(f"pitch {in_words(pitch)}, roll {in_words(roll)}: a table expects one number each")
         if not _add(self.beyond, *self._grid, *bend_of(pitch, roll), found):
             raise InputError(
                 f"pitch {np.degrees(pitch):.4g}°, roll {np.degrees(roll):.4g}° is more tilted than the table is, "
@@ -80,7 +83,7 @@ class PlateTable(PlateModel):
             InputError: wrong size, not finite, or more tilted than the table is.
             ConvergenceError: no orientation is found that explains them.
         """
-        displacements = np.asarray(displacements, dtype=float)
+        displacements = checked_vector(displacements, len(self.chord.cable_positions), "displacements")
         bend, _ = self.chord.bends_of(displacements)
         for _ in range(MOST_STEPS):
             beyond = np.zeros(displacements.shape)

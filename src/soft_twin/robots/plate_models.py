@@ -5,6 +5,7 @@ the clamped base to the section at the body's end, says at which place of the se
 the body it is, below and above. Nothing else is asked for by constant curvature, and nothing is told twice.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +52,7 @@ def _fem(robot: "FemRobot", backend: str = "fem") -> FemPlate:
     if (nodes := robot.payload_carrier) is None:
         raise robot.mistake("a model of a plate needs this frame to be one: say 'plate: …'", "frames", "tip")
     inverse = robot.build_inverse(robot.build_twin(backend=backend))
-    return FemPlate(inverse, lambda mass: inverse.twin.body.attach_mass(nodes, mass))
+    return FemPlate(inverse, partial(inverse.twin.body.attach_mass, nodes))
 
 
 def _sofa(robot: "FemRobot") -> FemPlate:

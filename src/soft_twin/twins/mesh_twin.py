@@ -27,7 +27,7 @@ class MeshTwin(Twin):
         self.rest = read_only(self.body.mesh.nodes)
         self._frames = {**super().frames, **(frames or {})}
         self.actuators = model.actuators
-        self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
+        self.softness, self.least_effort = map(read_only, (self.actuators.softness, self.actuators.least_effort))
         self.effort_units = self.actuators.units
         self._sections: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._arms: dict[float, tuple[np.ndarray, np.ndarray]] = {}
@@ -78,7 +78,7 @@ class MeshTwin(Twin):
         low, high = self.span
         held = self.rest[self.body.place < 0, 2]
         hangs = held.size > 0 and held.min() > 0.5 * (low + high)
-        return self.section(high if hangs else low, self.rest)
+        return read_only(self.section(high if hangs else low, self.rest))
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         near, weights, _ = self._section(z)
@@ -113,5 +113,5 @@ class MeshTwin(Twin):
     @property
     def surface(self) -> np.ndarray:
         if self._surface is None:
-            self._surface = surface_triangles(self.body.mesh)
+            self._surface = read_only(surface_triangles(self.body.mesh))
         return self._surface

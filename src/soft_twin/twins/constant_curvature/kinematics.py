@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from soft_twin.checks import checked_numbers
+from soft_twin.checks import checked_numbers, in_words
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twins.constant_curvature import kernels
 from soft_twin.twins.plate_model import PlateModel
@@ -80,12 +80,16 @@ class ConstantCurvature(PlateModel):
             pitch, roll: of `plate_orientation.py` [rad].
 
         Raises:
-            InputError: not finite, beyond ±π/2 and ±π, more bent than the body can be, arrays of two shapes, or several
-                segments.
+            InputError: no numbers, not finite, beyond ±π/2 and ±π, more bent than the body can be, arrays of two
+                shapes, or several segments.
         """
         self._has_one_segment()
         if np.ndim(pitch) == np.ndim(roll) == 0:
-            pitch, roll = float(pitch), float(roll)
+            try:
+                pitch, roll = float(pitch), float(roll)
+            except (TypeError, ValueError) as error:
+                words = f"pitch {in_words(pitch)}, roll {in_words(roll)}"
+                raise InputError(f"{words}: expected numbers or arrays of one shape") from error
             if not abs(pitch) + abs(roll) < self._harmless:  # the tilt is at most this
                 self._refuse_beyond(np.atleast_1d(pitch), np.atleast_1d(roll))
             return kernels.displacements_at_one(*self._one, self.cable_positions, pitch, roll)

@@ -95,7 +95,7 @@ class RodTwin(Twin):
         self.length = self._heights[-1]
         self.rest_lengths = np.array(cable_lengths, dtype=float)
         count = len(self.rest_lengths)
-        self.softness, self.least_effort = np.full(count, 1.0 / cable_stiffness), np.zeros(count)
+        self.softness, self.least_effort = np.full(count, 1.0 / cable_stiffness), read_only(np.zeros(count))
         self.effort_units = ["N"] * count
         passes = self._z[1:] < self.rest_lengths[:, None] + 1e-9  # (c, e)
         self.geometry = self.element_lengths, np.ascontiguousarray(cable_positions, dtype=float), passes

@@ -1,0 +1,53 @@
+"""Options of benchmarks that cannot be: refused in one line, before anything is started or computed."""
+
+import json
+import runpy
+from types import SimpleNamespace
+
+import pytest
+
+from soft_twin.app.cli import main
+from soft_twin.app.measuring import Figure
+from soft_twin.resources import folder
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("emulated_targets --targets 1 --period 0", "--period 0: expected more than 0, 0.3 s at most"),
+        ("emulated_targets --targets 1 --period 1", "--period 1: expected more than 0, 0.3 s at most"),
+        ("emulated_targets --targets 1 --period -0.01", "--period -0.01: expected 0 or more"),
+        ("nonsense --seconds -1", "--seconds -1.0: expected 0 or more"),
+        ("fuzz --cases 3 --workers 0", "--workers: 0: expected 1 or more"),
+        ("neck --models nosuch", "--models: 'nosuch' is none of pcc_arc"),
+        ("robots --seconds 0", "--seconds: 0.0 s is not positive"),
+        ("launch --seconds 0", "--seconds: 0.0 s is not positive"),
+        ("launch --load 0,a", "--load '0,a': expected numbers of processes"),
+        ("launch --load=-1", "--load '-1': expected numbers of processes"),
+        ("launch --load=", "--load '': expected numbers of processes"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_anything_begins(words, told, capsys, monkeypatch):
+    monkeypatch.setattr("soft_twin_ros.watcher.watched", None)
+    assert main(["bench", *words.split()]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"soft-twin: {told}") and said.err.count("\n") == 1
+    assert not said.out
+
+
+def test_errors_of_runs_that_did_not_come_to_their_end_are_not_said_to_be_none(monkeypatch, capsys):
+    assert main(["bench", "load", "--load", "0", "--times", "0"]) == 0
+    figures = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert figures["runs"] == figures["whole"] == 0
+    assert figures["worst_tip_error_mm"] is figures["slowest_pace"] is figures["slow_for_s"] is None
+
+
+def test_inclinations_of_the_neck_may_be_negative(monkeypatch):
+    neck = runpy.run_path(str(folder("bench") / "neck.py"))
+    asked = []
+    module = SimpleNamespace(
+        add_arguments=neck["add_arguments"], measure=lambda **options: asked.append(options) or [Figure("", "", 0.0)]
+    )
+    monkeypatch.setattr("soft_twin.app.bench._load", lambda name: module)
+    assert main(["bench", "neck", "--inclinations", "-45"]) == 0
+    assert asked[0]["inclinations"] == [-45.0]
