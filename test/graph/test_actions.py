@@ -83,6 +83,12 @@ def move_to(place, **said):
     return goal
 
 
+def away(result, place):
+    """How far what was reached is from a place [m]."""
+    reached = result.reached.position
+    return np.linalg.norm(np.array([reached.x, reached.y, reached.z]) - place)
+
+
 @pytest.fixture(scope="module")
 def actions(slender, listener_class, board_class, motors_class, tmp_path_factory):
     board, motors, listener = board_class(), motors_class(slender), listener_class(slender.name)
@@ -114,6 +120,7 @@ def test_what_is_cancelled_holds_what_was_aimed_at_last(actions):
     sent.cancel()
     status, result = sent.ended()
     assert (status, result.success) == (CANCELLED, False) and "held" in result.message
+    assert result.error == pytest.approx(away(result, HERE), abs=1e-6) and result.error > 5e-3  # of the goal's target
     actions.listener.heard["solver/status"].clear()
     actions.listener.wait_for(lambda: len(actions.listener.heard["solver/status"]) > 5)
     places = {message.target.position.x for message in actions.listener.heard["solver/status"]}
@@ -141,12 +148,15 @@ def test_a_goal_or_a_target_that_comes_later_takes_the_place_of_the_one_before(a
     second = actions.send("move_to", move_to(HERE, speed=0.05))
     status, result = first.ended()
     assert (status, result.success) == (ABORTED, False) and "overtaken" in result.message
+    assert result.error == pytest.approx(away(result, HERE), abs=1e-6)
     assert second.ended()[0] == DONE
     third = actions.send("move_to", move_to(ASIDE, duration=600.0))
     request = SetTarget.Request()
     request.target.pose.position.z = 0.1
     assert actions.listener.call(SetTarget, "set_target", request).success
-    assert "another target" in third.ended()[1].message
+    result = third.ended()[1]
+    assert "another target" in result.message and result.error == pytest.approx(away(result, ASIDE), abs=1e-6)
+    assert result.error > 5e-3
 
 
 def test_poses_and_actuations_are_followed(actions):

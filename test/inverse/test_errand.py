@@ -50,6 +50,21 @@ def test_a_tip_is_led_to_a_pose_in_a_time_and_held_there(controller):
     assert controller.aimed_at.position == pytest.approx([0.01, 0.0, 0.098])
 
 
+def test_what_is_missed_is_the_paths_end_not_what_is_aimed_at_on_the_way(controller):
+    place = np.array([0.01, 0.0, 0.098])
+    errand = Errand(controller, path_to(controller, pose_target(controller.inverse, place), duration=1.0))
+    for _ in range(25):
+        errand.lead()
+        errand.take(controller.update(DOWN), PERIOD)
+    distance, angle = errand.miss
+    assert distance == pytest.approx(np.linalg.norm(controller.twin.tip - place)) and 3e-3 < distance < 7e-3
+    assert np.isnan(angle)
+    controller.lead_by(np.array([0.0, 0.0, -1e-3]))  # by what the robot differs from its twin
+    assert errand.miss[0] == pytest.approx(np.linalg.norm(controller.twin.tip - place - [0.0, 0.0, -1e-3]))
+    led = Errand(controller, path_of_actuation(controller, [1.0], np.full((1, 6), 1e-3)))
+    assert np.isnan(led.miss).all()  # nobody knows
+
+
 def test_a_path_to_a_target_with_a_line_keeps_the_line(controller):
     line = np.array([[0.0, 0.0, 0.0], [0.004, 0.0, 0.05], [0.01, 0.0, 0.098]])
     path = path_to(controller, pose_target(controller.inverse, line[-1], line=line), duration=1.0)
