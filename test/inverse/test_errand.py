@@ -14,6 +14,7 @@ from soft_twin.inverse.paths import SMOOTH_PEAK, path_of_actuation, path_through
 from soft_twin.inverse.targets import PoseTarget, actuation_target, pose_target
 
 DOWN, PERIOD = np.array([0.0, 0.0, -9.81]), 0.02
+MIDST = np.full((1, 3), 0.05)  # a place beside the body [m]
 
 
 @pytest.fixture
@@ -154,6 +155,18 @@ def test_actuators_are_told_their_values_and_the_twin_follows(controller):
         (lambda c, t: path_through(c, [-1.0], np.full((1, 3), 0.05), "tip"), "expected rising ones from 0"),
         (lambda c, t: path_through(c, [], np.empty((0, 3)), "tip"), "0 points"),
         (lambda c, t: path_through(c, [1.0], np.array([[0.0, 0.0, 98.0]]), "tip"), "is it in metres"),
+        (lambda c, t: path_through(c, [1.0], MIDST, "tip", None, [[np.nan, 0, 0]]), "finite ones"),
+        (lambda c, t: path_through(c, [1.0], MIDST, "tip", None, [[0.0, 1e306, 0]]), "finite ones"),
+        (
+            lambda c, t: path_through(c, [1.0], MIDST, "tip", None, [[20.0, 0, 0]]),
+            "lead it too far: target",
+        ),
+        (lambda c, t: path_through(c, [1.0], MIDST, "tip", None, [[0, 0, 1.0]]), "is behind the base"),
+        (
+            lambda c, t: path_through(c, [1.0], MIDST, "tip", None, np.zeros((2, 3))),
+            "as many as values",
+        ),
+        (lambda c, t: path_of_actuation(c, [1.0], np.zeros((1, 6)), np.full((1, 6), np.inf)), "path: rates [[inf"),
         (lambda c, t: path_of_actuation(c, [1.0], np.full((1, 6), 0.5)), "cable_1 at 0.5: expected -0.002 … 0.012"),
         (lambda c, t: path_of_actuation(c, [1.0], np.zeros((1, 5))), "actuation: expected 6 numbers"),
         (lambda c, t: path_through(c, [0.0, 1.0], np.array([[0.02, 0, 0.1], [0, 0, 0.1]]), "tip"), "begins 20.0 mm"),
