@@ -16,11 +16,12 @@ from soft_twin_ros.node import NOT_ACTIVE, RobotNode
 LOOK_PERIOD = 0.1  # [s] between two looks at what a goal has come to; feedback comes as often
 MEASURED = {"error", "orientation_error"}  # of results that have them: NaN where nobody has looked
 LOST = 2.0  # [s] without anything heard after which what goes by it is given up
+OVERTAKEN = "another goal has overtaken this one"
 
 
 @dataclass
 class Running:
-    """A goal of an action of some kind that has been begun; `done` gets how it ended."""
+    """A goal of an action of some kind that has been begun; `done` gets its result."""
 
     goal: Any
     kind: type
@@ -80,10 +81,10 @@ class Errands(ABC):
         self._heard = self.node.steady_now()
 
     def end(self, success: bool, message: str) -> None:
-        """End the goal that runs, if there is one."""
+        """End the goal that runs, if there is one; its result is what is known now."""
         running, self._running = self._running, None
         if running is not None:
-            running.done.set_result((success, message))
+            running.done.set_result(self.filled(running.kind.Result(success=success, message=message)))
 
     def _execute_as(self, name: str, kind: type):
         async def execute(goal):
@@ -95,11 +96,11 @@ class Errands(ABC):
                 goal.abort()
                 result.message = str(error)
                 return _unmeasured(result)
-            self.end(False, "another goal has overtaken this one")
+            self.end(False, OVERTAKEN)
             running = self._running = Running(goal, kind, Future(executor=self.node.executor))
-            result.success, result.message = await running.done
+            result = await running.done
             self._close(goal, result.success)
-            return self.filled(result)
+            return result
 
         return execute
 

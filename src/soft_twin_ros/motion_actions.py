@@ -11,7 +11,7 @@ from soft_twin.inverse.paths import Path, path_of_actuation, path_through, path_
 from soft_twin.inverse.targets import TIP, pose_target
 from soft_twin_ros.conversions import target_pose, to_pose
 from soft_twin_ros.driver_stops import DriverStops
-from soft_twin_ros.errands import LOST, Errands
+from soft_twin_ros.errands import LOST, OVERTAKEN, Errands
 from soft_twin_ros.node import RobotNode
 from soft_twin_ros.trajectories import actuation_points, check_start, pose_points
 
@@ -26,22 +26,21 @@ class MotionActions(Errands):
         super().__init__(node, {"move_to": MoveTo, "follow": Follow})
         self._controller, self._frame = controller, frame
         self._errand: Errand | None = None
-        self._ended: tuple[bool, str] | None = None
         self._tick: Tick | None = None
         self._stamp = 0.0
         self._stops = DriverStops(node, lambda: self.end(False, "the robot was stopped"))
 
     def lead(self) -> None:
         """Before a tick: aim at what is due."""
-        if self.busy and self._ended is None:
+        if self.busy:
             self._errand.lead()
 
     def take(self, stamp: float, tick: Tick) -> None:
         """After a tick of the sample with that stamp [s]."""
         since, self._stamp, self._tick = stamp - self._stamp, stamp, tick
         self.hear()
-        if self.busy and self._ended is None and (ending := self._errand.take(tick, since)) is not None:
-            self._ended = ending.success, ending.message
+        if self.busy and (ending := self._errand.take(tick, since)) is not None:
+            self.end(ending.success, ending.message)
 
     def begin(self, name: str, request: Any) -> None:
         self._stops.refuse_if_stopped()
@@ -50,14 +49,14 @@ class MotionActions(Errands):
         if self.silent:
             raise InputError(self.silence(SILENCE))
         path = self._path_to(request) if name == "move_to" else self._path_along(request)
-        self._errand, self._ended = Errand(self._controller, path, request.tolerance), None
+        errand = Errand(self._controller, path, request.tolerance)
+        self.end(False, OVERTAKEN)  # while what is known is of its own path
+        self._errand = errand
 
     def ending(self) -> tuple[bool, str] | None:
-        if self._ended is None and not self._controller.compensating:
+        if not self._controller.compensating:
             return False, "the actuators have been set free"
-        if self._ended is None and self.silent:
-            return False, self.silence(SILENCE)
-        return self._ended
+        return (False, self.silence(SILENCE)) if self.silent else None
 
     def cancel(self) -> str:
         return "cancelled: what was aimed at last is held"
@@ -70,7 +69,8 @@ class MotionActions(Errands):
         message.reached = to_pose(tick.reached, tick.reached_rotation)
         message.error = float(tick.error)
         if isinstance(message, (MoveTo.Result, Follow.Result)):
-            message.orientation_error, message.active_limits = float(tick.orientation_error), list(tick.active_limits)
+            message.error, message.orientation_error = self._errand.miss
+            message.active_limits = list(tick.active_limits)
         return message
 
     def _path_to(self, request: MoveTo.Goal) -> Path:

@@ -11,7 +11,7 @@ from soft_twin.inverse.plate_holder import Held, PlateHolder
 from soft_twin.twins.plate_orientation import axis_at, axis_of, pitch_roll_of
 from soft_twin_ros.conversions import target_pose, to_pose
 from soft_twin_ros.driver_stops import DriverStops
-from soft_twin_ros.errands import LOST, Errands
+from soft_twin_ros.errands import LOST, OVERTAKEN, Errands
 from soft_twin_ros.node import RobotNode
 from soft_twin_ros.plate_targets import PlateTargets
 
@@ -49,6 +49,7 @@ class PlateMotions(Errands):
         super().__init__(node, {"move_to": MoveTo})
         self._holder, self._targets, self._frame = holder, targets, frame
         self._held: Held | None = None
+        self._asked = (0.0, 0.0)  # pitch and roll of the goal that runs [rad]
         self._arrived = self._progress = 0.0
         self._stops = DriverStops(node, lambda: self.end(False, "the robot was stopped"))
 
@@ -72,6 +73,8 @@ class PlateMotions(Errands):
             raise InputError("move_to: of a plate the orientation of its frame 'tip' counts: set use_orientation")
         asked, refuse = target_tilt(request.target, self._frame), self._stops.refuse_if_stopped
         await self._targets.aim(asked, request.duration, request.speed, refuse)
+        self.end(False, OVERTAKEN)
+        self._asked = asked
         self._arrived, self._progress = 0.0, 0.0
 
     def ending(self) -> tuple[bool, str] | None:
@@ -106,7 +109,7 @@ class PlateMotions(Errands):
         if held is not None and held.sight is not None:
             message.reached = to_pose(np.full(3, np.nan), tilted(held.sight.bend))
         if isinstance(message, MoveTo.Result):
-            message.orientation_error = float("nan") if held is None else miss(held, self._targets.now.asked)
+            message.orientation_error = float("nan") if held is None else miss(held, self._asked)
             message.active_limits = [] if held is None else list(held.tick.active_limits)
         return message
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Duration
-from geometry_msgs.msg import Transform, Vector3
+from geometry_msgs.msg import Transform, Twist, Vector3
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.action import ActionClient
@@ -85,6 +85,22 @@ def move_to(place, **said):
     return goal
 
 
+def through(place, velocity):
+    """A goal of `follow`: a place in a second, with that velocity there [m/s]."""
+    x, y, z = place
+    point = MultiDOFJointTrajectoryPoint(transforms=[Transform(translation=Vector3(x=x, y=y, z=z))])
+    point.velocities, point.time_from_start = [Twist(linear=Vector3(x=velocity))], Duration(sec=1)
+    goal = Follow.Goal()
+    goal.poses.points.append(point)
+    return goal
+
+
+def away(result, place):
+    """How far what was reached is from a place [m]."""
+    reached = result.reached.position
+    return np.linalg.norm(np.array([reached.x, reached.y, reached.z]) - place)
+
+
 @pytest.fixture(scope="module")
 def actions(slender, listener_class, board_class, motors_class, tmp_path_factory):
     board, motors, listener = board_class(), motors_class(slender), listener_class(slender.name)
@@ -107,7 +123,7 @@ def test_a_tip_is_moved_and_told_how_far_it_is(actions):
     assert result.error < 1e-3 and result.reached.position.x == pytest.approx(0.01, abs=1e-3)
     progress = [told.progress for told in sent.told]
     assert progress == sorted(progress) and progress[-1] > 0.0
-    assert actions.aimed_at() == pytest.approx(ASIDE)
+    actions.listener.wait_for(lambda: actions.aimed_at() == pytest.approx(ASIDE))  # it may be heard after the result
 
 
 def test_what_is_cancelled_holds_what_was_aimed_at_last(actions):
@@ -116,6 +132,7 @@ def test_what_is_cancelled_holds_what_was_aimed_at_last(actions):
     sent.cancel()
     status, result = sent.ended()
     assert (status, result.success) == (CANCELLED, False) and "held" in result.message
+    assert result.error == pytest.approx(away(result, HERE), abs=1e-6) and result.error > 5e-3  # of the goal's target
     actions.listener.heard["solver/status"].clear()
     actions.listener.wait_for(lambda: len(actions.listener.heard["solver/status"]) > 5)
     places = {message.target.position.x for message in actions.listener.heard["solver/status"]}
@@ -143,12 +160,15 @@ def test_a_goal_or_a_target_that_comes_later_takes_the_place_of_the_one_before(a
     second = actions.send("move_to", move_to(HERE, speed=0.05))
     status, result = first.ended()
     assert (status, result.success) == (ABORTED, False) and "overtaken" in result.message
+    assert result.error == pytest.approx(away(result, HERE), abs=1e-6)
     assert second.ended()[0] == DONE
     third = actions.send("move_to", move_to(ASIDE, duration=600.0))
     request = SetTarget.Request()
     request.target.pose.position.z = 0.1
     assert actions.listener.call(SetTarget, "set_target", request).success
-    assert "another target" in third.ended()[1].message
+    result = third.ended()[1]
+    assert "another target" in result.message and result.error == pytest.approx(away(result, ASIDE), abs=1e-6)
+    assert result.error > 5e-3
 
 
 def test_poses_and_actuations_are_followed(actions):
@@ -159,7 +179,7 @@ def test_poses_and_actuations_are_followed(actions):
         goal.poses.points.append(point)
     status, result = actions.send("follow", goal).ended()
     assert (status, result.success) == (DONE, True), result.message
-    assert actions.aimed_at() == pytest.approx(HERE)
+    actions.listener.wait_for(lambda: actions.aimed_at() == pytest.approx(HERE))
 
     goal = Follow.Goal()
     goal.actuation.joint_names = [f"cable_{i}" for i in range(6, 0, -1)]
@@ -170,7 +190,7 @@ def test_poses_and_actuations_are_followed(actions):
     commands = actions.listener.heard["cables/command"]
     first_wound = pytest.approx([0.002, 0.0, 0.0, 0.0, 0.0, 0.0])
     actions.listener.wait_for(lambda: list(commands[-1].position) == first_wound)  # it may come after the result
-    assert np.isnan(actions.aimed_at()).all()
+    actions.listener.wait_for(lambda: np.isnan(actions.aimed_at()).all())
     assert actions.send("move_to", move_to(HERE, duration=0.5)).ended()[0] == DONE
 
 
@@ -182,6 +202,8 @@ def test_poses_and_actuations_are_followed(actions):
         ("move_to", move_to(HERE, duration=1.0, frame="nail"), "there is no frame 'nail'"),
         ("move_to", move_to(HERE, duration=1.0, tolerance=-1.0), "tolerance -1 m"),
         ("follow", Follow.Goal(), "one of the two"),
+        ("follow", through(HERE, 20.0), "velocities lead it too far"),
+        ("follow", through(HERE, np.nan), "expected finite ones"),
     ],
 )
 def test_a_goal_that_cannot_be_ends_with_the_reason(actions, name, goal, reason):

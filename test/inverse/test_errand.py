@@ -14,6 +14,7 @@ from soft_twin.inverse.paths import SMOOTH_PEAK, path_of_actuation, path_through
 from soft_twin.inverse.targets import PoseTarget, actuation_target, pose_target
 
 DOWN, PERIOD = np.array([0.0, 0.0, -9.81]), 0.02
+MIDST = np.full((1, 3), 0.05)  # a place beside the body [m]
 
 
 @pytest.fixture
@@ -48,6 +49,21 @@ def test_a_tip_is_led_to_a_pose_in_a_time_and_held_there(controller):
     assert speeds[:5].max() < 0.2 * speeds.max()  # from rest
     assert speeds.max() == pytest.approx(SMOOTH_PEAK * 0.0102, rel=0.15)
     assert controller.aimed_at.position == pytest.approx([0.01, 0.0, 0.098])
+
+
+def test_what_is_missed_is_the_paths_end_not_what_is_aimed_at_on_the_way(controller):
+    place = np.array([0.01, 0.0, 0.098])
+    errand = Errand(controller, path_to(controller, pose_target(controller.inverse, place), duration=1.0))
+    for _ in range(25):
+        errand.lead()
+        errand.take(controller.update(DOWN), PERIOD)
+    distance, angle = errand.miss
+    assert distance == pytest.approx(np.linalg.norm(controller.twin.tip - place)) and 3e-3 < distance < 7e-3
+    assert np.isnan(angle)
+    controller.lead_by(np.array([0.0, 0.0, -1e-3]))  # by what the robot differs from its twin
+    assert errand.miss[0] == pytest.approx(np.linalg.norm(controller.twin.tip - place - [0.0, 0.0, -1e-3]))
+    led = Errand(controller, path_of_actuation(controller, [1.0], np.full((1, 6), 1e-3)))
+    assert np.isnan(led.miss).all()  # nobody knows
 
 
 def test_a_path_to_a_target_with_a_line_keeps_the_line(controller):
@@ -140,6 +156,18 @@ def test_actuators_are_told_their_values_and_the_twin_follows(controller):
         (lambda c, t: path_through(c, [-1.0], np.full((1, 3), 0.05), "tip"), "expected rising ones from 0"),
         (lambda c, t: path_through(c, [], np.empty((0, 3)), "tip"), "0 points"),
         (lambda c, t: path_through(c, [1.0], np.array([[0.0, 0.0, 98.0]]), "tip"), "is it in metres"),
+        (lambda c, t: path_through(c, [1.0], MIDST, "tip", None, [[np.nan, 0, 0]]), "finite ones"),
+        (lambda c, t: path_through(c, [1.0], MIDST, "tip", None, [[0.0, 1e306, 0]]), "finite ones"),
+        (
+            lambda c, t: path_through(c, [1.0], MIDST, "tip", None, [[20.0, 0, 0]]),
+            "lead it too far: target",
+        ),
+        (lambda c, t: path_through(c, [1.0], MIDST, "tip", None, [[0, 0, 1.0]]), "is behind the base"),
+        (
+            lambda c, t: path_through(c, [1.0], MIDST, "tip", None, np.zeros((2, 3))),
+            "as many as values",
+        ),
+        (lambda c, t: path_of_actuation(c, [1.0], np.zeros((1, 6)), np.full((1, 6), np.inf)), "path: rates [[inf"),
         (lambda c, t: path_of_actuation(c, [1.0], np.full((1, 6), 0.5)), "cable_1 at 0.5: expected -0.002 … 0.012"),
         (lambda c, t: path_of_actuation(c, [1.0], np.zeros((1, 5))), "actuation: expected 6 numbers"),
         (lambda c, t: path_through(c, [0.0, 1.0], np.array([[0.02, 0, 0.1], [0, 0, 0.1]]), "tip"), "begins 20.0 mm"),

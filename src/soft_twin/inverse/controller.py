@@ -137,6 +137,12 @@ class Controller:
             self._offset = offset.copy()
             self._lead(self.aimed_at)
 
+    def miss(self, target: Target) -> tuple[float, float]:
+        """Distance of a target's frame from it, or from where it is led instead [m], and angle of its orientation to it
+        [rad]; NaN where they are not known or do not count."""
+        led = target.led_by(self._offset)
+        return led.error(self.twin), led.orientation_error(self.twin)
+
     def _lead(self, target: Target) -> None:
         led = target.led_by(self._offset)
         self._goals, self._led, self.aimed_at = led.goals(self.inverse), led, target

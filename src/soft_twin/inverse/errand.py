@@ -52,6 +52,11 @@ class Errand:
         """Until the path's end [s]."""
         return max(self._path.duration - self.time, 0.0)
 
+    @property
+    def miss(self) -> tuple[float, float]:
+        """How far the twin is from the path's end, see `Controller.miss` [m], [rad]."""
+        return self._controller.miss(self._path.target(self._path.duration))
+
     def lead(self) -> None:
         """Aim at what is due, before a tick."""
         self._controller.aim(self._path.target(self.time))

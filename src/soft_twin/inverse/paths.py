@@ -14,6 +14,7 @@ from soft_twin.inverse.targets import ActuationTarget, PoseTarget, Target, actua
 
 SMOOTH_PEAK = 1.875  # highest rate of a minimum-jerk movement over its mean one
 JUMP = 3e-3  # [m] that a path may begin away from where the robot is aimed
+SEEN = np.linspace(0.0, 1.0, 17)[1:-1]  # shares of the way from point to point at which a path with rates is looked at
 SHORTEST, LONGEST = 1e-3, 3600.0  # [s] that a path to a point that is due at once takes, and any path may take
 
 
@@ -106,8 +107,10 @@ def path_through(
     at now unless the first is at 0.
 
     Raises:
-        InputError: times that do not rise or are too long, or a place that cannot be aimed at, see `pose_target`.
+        InputError: times that do not rise or are too long, velocities that are not finite, or a place that cannot be
+            aimed at, see `pose_target`: a point, or where velocities lead between two.
     """
+    velocities = _checked_rates(velocities, positions, "velocities", "m/s")
     turns = [None] * len(positions) if rotations is None else list(rotations)
     targets = [pose_target(controller.inverse, *row) for row in _rows(positions, frame, turns)]
     times, late = _checked_times(times, len(targets))
@@ -117,6 +120,8 @@ def path_through(
         velocities = None if velocities is None else np.vstack([np.zeros(3), velocities])
     else:
         _refuse_jump(_way(start, targets[0], 0.5 * controller.twin.length))
+    if velocities is not None:
+        _check_between(controller, times, np.array([each.position for each in targets]), velocities, frame)
     return PosePath(times, targets, velocities)
 
 
@@ -126,8 +131,10 @@ def path_of_actuation(
     """Actuators through values (k, a) at rising times (k,) [s], from what they are told now unless the first is at 0.
 
     Raises:
-        InputError: times that do not rise or are too long, or values out of their limits, see `actuation_target`.
+        InputError: times that do not rise or are too long, rates that are not finite, or values out of their limits,
+            see `actuation_target`.
     """
+    rates = _checked_rates(rates, values, "rates", "m/s, Pa/s")
     values = np.array([actuation_target(controller.inverse, row).values for row in values])
     times, late = _checked_times(times, len(values))
     if late:
@@ -154,6 +161,47 @@ def _refuse_jump(distance: float) -> None:
         raise InputError(
             f"path: begins {1e3 * distance:.1f} mm (kPa) from where the robot aims: give its first point a time above 0"
         )
+
+
+def _checked_rates(rates: np.ndarray | None, values: np.ndarray, what: str, unit: str) -> np.ndarray | None:
+    """Rates of values (k, n), as many, that lead nowhere beyond all numbers in the longest time.
+
+    Raises:
+        InputError: they do, or they are others.
+    """
+    if rates is None:
+        return None
+    rates = np.array(rates, dtype=float)
+    with np.errstate(over="ignore"):
+        if rates.shape != np.shape(values) or not np.all(np.isfinite(LONGEST * rates)):
+            raise InputError(f"path: {what} {rates.tolist()}: expected finite ones [{unit}], as many as values")
+    return rates
+
+
+def _check_between(
+    controller: Controller, times: Sequence[float], points: np.ndarray, velocities: np.ndarray, frame: str
+) -> None:
+    """See that the body can be where velocities (k, 3) lead a frame between points (k, 3).
+
+    Raises:
+        InputError: it cannot, at the farthest or the lowest of these places.
+    """
+    steps, chords = np.diff(times)[:, None], np.diff(points, axis=0)
+    seen = _cubic(points[:-1], chords, steps * velocities[:-1], steps * velocities[1:], SEEN[:, None, None])
+    places = seen.reshape(-1, 3)
+    distances = np.hypot.reduce(places - controller.twin.base, axis=1)
+    for place in (places[np.argmax(distances)], places[np.argmin(places[:, 2])]):
+        try:
+            pose_target(controller.inverse, place, frame)
+        except InputError as error:
+            raise InputError(f"path: between its points velocities lead it too far: {error}") from error
+
+
+def _cubic(
+    start: np.ndarray, chord: np.ndarray, leaving: np.ndarray, arriving: np.ndarray, s: float | np.ndarray
+) -> np.ndarray:
+    """What is a share `s` of the way along a chord, with these slopes at its ends (Hermite)."""
+    return start + s * chord + s * (1.0 - s) * ((1.0 - s) * (leaving - chord) - s * (arriving - chord))
 
 
 def _rows(positions: np.ndarray, frame: str, turns: Sequence) -> list[tuple]:
@@ -198,10 +246,9 @@ def _through(times: Sequence[float], values: np.ndarray, rates: np.ndarray | Non
         i = min(max(int(np.searchsorted(knots, time, side="right")) - 1, 0), len(knots) - 2)
         step = knots[i + 1] - knots[i]
         s = (time - knots[i]) / step
-        straight = values[i] + s * (values[i + 1] - values[i])
-        if rates is None:
-            return straight
         chord = values[i + 1] - values[i]
-        return straight + s * (1.0 - s) * ((1.0 - s) * (step * rates[i] - chord) - s * (step * rates[i + 1] - chord))
+        if rates is None:
+            return values[i] + s * chord
+        return _cubic(values[i], chord, step * rates[i], step * rates[i + 1], s)
 
     return value
