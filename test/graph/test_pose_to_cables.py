@@ -135,6 +135,29 @@ def test_a_motion_takes_its_time_and_tells_its_progress(neck, listener, pace):
     np.testing.assert_allclose(neck.tilt, [10.0, -15.0], atol=0.6)
 
 
+def test_a_motion_that_is_overtaken_says_how_far_its_own_target_is(neck, listener):
+    client = ActionClient(listener.node, MoveTo, "move_to")
+    listener.wait_for(client.server_is_ready)
+
+    def sent(pitch, duration):
+        goal = MoveTo.Goal(use_orientation=True, duration=duration)
+        goal.target.pose = to_pose(np.zeros(3), tilt(np.radians(pitch), 0.0))
+        answer = client.send_goal_async(goal)
+        listener.wait_for(answer.done)
+        return answer.result().get_result_async()
+
+    first = sent(12.0, 60.0)
+    listener.spin(0.3)
+    apart = np.hypot(neck.tilt[0] - 12.0, neck.tilt[1])
+    second = sent(-9.0, 1.0)
+    listener.wait_for(first.done)
+    result = first.result().result
+    assert not result.success and "another target" in result.message
+    assert np.degrees(result.orientation_error) == pytest.approx(apart, abs=1.0)
+    listener.wait_for(second.done)
+    assert second.result().result.success
+
+
 def test_imus_are_aligned_on_a_straight_plate_and_a_file_keeps_it(neck, listener):
     neck.askew = Rotation.from_rotvec([0.02, 0.0, 0.0]).as_matrix()
     listener.wait_for(
