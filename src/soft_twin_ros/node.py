@@ -226,8 +226,11 @@ class RobotNode(Node):
             self._claimed_name.close()
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """As rclpy does it, behind every way to set parameters, with words for values of a wrong type."""
+        """As rclpy does it, behind every way to set parameters, with words for unknown names and values of a wrong
+        type."""
         try:
+            undeclared = [each.name for each in parameter_list if not self.has_parameter(each.name)]
+            refuse_unknown(undeclared, type(self.parameters), self.get_name())
             refuse_wrong_types(parameter_list, type(self.parameters))
         except SoftTwinError as error:
             return SetParametersResult(successful=False, reason=str(error))

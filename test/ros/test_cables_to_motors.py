@@ -79,6 +79,14 @@ def test_gains_that_are_not_safe_are_refused_and_change_nothing(start, values, r
     assert gains(node) == USUAL and node.parameters.position_gain == 60.0
 
 
+def test_a_name_that_is_no_parameter_is_told_with_the_nearest(start):
+    node = start()
+    told = "cables_to_motors: there is no parameter 'rate_gian': did you mean 'rate_gain'?"
+    assert set_to(node, rate_gian=12.5).reason == told
+    assert set_to(node, rate_gain=13.0, rate_gian=12.5).reason == told
+    assert node.get_parameter("rate_gain").value != 13.0
+
+
 def test_together_gains_can_go_where_one_alone_could_not(start):
     node = start()
     assert not set_to(node, rate_gain=35.0).successful
