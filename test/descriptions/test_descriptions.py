@@ -49,7 +49,10 @@ def text_of(content):
 
 
 def places(content, keys=()):
-    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    """All places in a description and what is there; of lists, whose items are of one kind, the first and the last."""
+    items = content.items() if isinstance(content, dict) else ()
+    if isinstance(content, list) and content:
+        items = {index: content[index] for index in (0, len(content) - 1)}.items()
     for key, value in items:
         yield (*keys, key), value
         yield from places(value, (*keys, key))
