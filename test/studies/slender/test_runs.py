@@ -32,7 +32,8 @@ from soft_twin.studies.slender import (
 
 KNOWN = {"young_modulus": 0.72e6, "density": 1150.0, "mass_damping": 0.42, "stiffness_damping": 0.42}
 SHORT = {
-    arm: {"POSES": arm.POSES[:2], "PLACES": arm.PLACES[:2], "LEG": 0.4, "ROUNDS": 1},
+    arm: {"POSES": arm.POSES[:2], "PLACES": arm.PLACES[:2], "LEG": 0.2, "ROUNDS": 1,
+          "FINE": arm.FINE | {"divisions": [1, 6, 8]}},
     bent: {"POSES": bent.POSES[:1], "MOVE": 0.2, "STAY": 0.2, "LOOKED": 0.1, "SETTLING": 0.2},
     friction: {"FRICTIONS": (0.2,), "DURATION": 2.0, "SIMULATIONS": 1},
     handheld: {"DURATION": 1.2, "STILL": 0.3, "SLOWLY": ((0.0, 30.0), (1.2, 20.0)), "JERKS": (0.6,),
