@@ -12,6 +12,7 @@ from rclpy.task import Future
 
 from soft_twin.errors import SoftTwinError
 from soft_twin_ros.node import NOT_ACTIVE, RobotNode
+from soft_twin_ros.qos import CALLS
 
 LOOK_PERIOD = 0.1  # [s] between two looks at what a goal has come to; feedback comes as often
 MEASURED = {"error", "orientation_error"}  # of results that have them: NaN where nobody has looked
@@ -36,8 +37,9 @@ class Errands(ABC):
         self.node = node
         self._heard = -math.inf
         self._running: Running | None = None
+        asked = dict.fromkeys((f"{service}_service_qos_profile" for service in ("goal", "result", "cancel")), CALLS)
         self._servers = [
-            ActionServer(node, kind, name, self._execute_as(name, kind), cancel_callback=_accept)
+            ActionServer(node, kind, name, self._execute_as(name, kind), cancel_callback=_accept, **asked)
             for name, kind in actions.items()
         ]
         node.create_steady_timer(LOOK_PERIOD, self._look)

@@ -17,4 +17,7 @@ COMMAND = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 # What who comes late needs as well: targets, phases.
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
+# Calls of actions: so many may wait while a node computes.
+CALLS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+
 OVERRIDABLE = QoSOverridingOptions.with_default_policies()

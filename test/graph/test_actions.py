@@ -21,7 +21,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 
 from soft_twin.recording.simulated import SimulatedRecording
-from soft_twin_ros.qos import LATCHED, NEWEST
+from soft_twin_ros.qos import CALLS, LATCHED, NEWEST
 from soft_twin_ros.running.graph import Devices, graph
 from soft_twin_ros.running.processes import Processes
 
@@ -43,12 +43,17 @@ class Actions:
 
     def __init__(self, listener):
         self.listener = listener
-        self._clients = {name: ActionClient(listener.node, kind, name) for name, kind in self.KINDS.items()}
+        deep = {"goal_service_qos_profile": CALLS, "result_service_qos_profile": CALLS}
+        self._clients = {name: ActionClient(listener.node, kind, name, **deep) for name, kind in self.KINDS.items()}
         for client in self._clients.values():
             listener.wait_for(client.server_is_ready)
 
     def send(self, name, goal=None):
         return Sent(self.listener, self._clients[name], self.KINDS[name].Goal() if goal is None else goal)
+
+    def send_at_once(self, name, goal):
+        """As `send`, without waiting for whether it is accepted; what will say so."""
+        return self._clients[name].send_goal_async(goal)
 
     def aimed_at(self):
         place = self.listener.heard["solver/status"][-1].target.position
@@ -169,6 +174,14 @@ def test_a_goal_or_a_target_that_comes_later_takes_the_place_of_the_one_before(a
     result = third.ended()[1]
     assert "another target" in result.message and result.error == pytest.approx(away(result, ASIDE), abs=1e-6)
     assert result.error > 5e-3
+
+
+def test_many_goals_at_once_are_all_answered(actions):
+    sent = [actions.send_at_once("move_to", move_to(HERE, duration=1.0)) for _ in range(40)]
+    actions.listener.wait_for(lambda: all(answer.done() for answer in sent))
+    results = [answer.result().get_result_async() for answer in sent]
+    actions.listener.wait_for(lambda: all(result.done() for result in results))
+    assert [result.result().result.success for result in results].count(True) == 1
 
 
 def test_poses_and_actuations_are_followed(actions):
