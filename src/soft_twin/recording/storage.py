@@ -5,6 +5,7 @@ import logging
 import os
 import struct
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import IO, Any
 
@@ -164,8 +165,18 @@ def _until_damage(found: Iterator[Any], path: str | Path) -> Iterator[Any]:
     try:
         yield from found
     except InvalidMagic:
-        logger.warning("%s: bytes after the end of the recording are not MCAP's", path)
+        _tell(path, "bytes after the end of the recording are not MCAP's")
     except BombError as error:
         raise RecordingError(f"{path}: {error} bytes: no recording does that") from error
     except DAMAGE as error:
-        logger.warning("%s: the recording was cut off, read up to there (%s)", path, type(error).__name__)
+        _tell(path, f"the recording was cut off, read up to there ({type(error).__name__})")
+
+
+def _tell(path: str | Path, wrong: str) -> None:
+    _tell_once(str(path), os.stat(path).st_mtime_ns, wrong)
+
+
+@lru_cache(maxsize=256)
+def _tell_once(path: str, changed: int, wrong: str) -> None:
+    """Say what is wrong with a file once, however often it is read, until it has `changed` [ns]."""
+    logger.warning("%s: %s", path, wrong)
