@@ -244,6 +244,6 @@ def draw(path: Path, target: tuple, poses: list[BaseAttitude], found: list[tuple
             axes.grid(alpha=0.3)
     plots[0, 0].set_ylabel("tip [mm]")
     plots[1, 0].set_ylabel("tip [mm]")
-    plots[0, 0].legend(fontsize=7)
-    plots[1, 0].legend(fontsize=7)
+    lines = [line for axes in plots[:, 0] for line in axes.get_legend_handles_labels()[0]]
+    figure.legend(handles=lines, fontsize=7, loc="outside lower center", ncols=3)
     write_picture(path, figure, dpi=110)
