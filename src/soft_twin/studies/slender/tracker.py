@@ -25,7 +25,7 @@ from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.carried import LOOP, STRAIGHT, smooth
 from soft_twin.studies.slender.loop import History, Loop, Tracker, faithful
 from soft_twin.studies.slender.poses import BaseAttitude, record
-from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
+from soft_twin.studies.slender.shared import emulated_robot, tuned_twin, write_table
 
 matplotlib.use("Agg")
 
@@ -132,8 +132,7 @@ def run(folder: Path, data: Path) -> str:
     rows = [row(case, each) for case, each in zip(CASES, runs, strict=True)]
     write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP})
     draw(folder / "tracker.png", runs)
-    histories = {case: (each.history, Motion(each.history.times, each.history.tips, each.history.axes))
-                 for case, each in zip(CASES, runs, strict=True)}  # fmt: skip
+    histories = {case: each.history for case, each in zip(CASES, runs, strict=True)}
     record(folder / "tracker.mcap", twin, histories)
     return table(rows)
 
