@@ -94,6 +94,23 @@ def working_with(workers: Workers) -> Iterator[None]:
         _asked.reset(token)
 
 
+_drawers: ContextVar[list["_Drawer"] | None] = ContextVar("drawers", default=None)
+
+
+@contextlib.contextmanager
+def kept_to_the_end() -> Iterator[None]:
+    """In this block what `compute_here` has computed is kept until the block has ended, unless by an error: for
+    commands that compute one thing behind the other."""
+    drawers: list[_Drawer] = []
+    token = _drawers.set(drawers)
+    try:
+        yield
+    finally:
+        _drawers.reset(token)
+    for drawer in drawers:
+        drawer.clear()
+
+
 def add_worker_arguments(parser: argparse.ArgumentParser, default: int = 0) -> None:
     """The options of a command that computes in parallel; `Workers.of` reads them."""
     count = f"0: one on each core; default {default}"
@@ -176,8 +193,8 @@ def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) ->
     """The results of all cases in their order, of any kind, by all cores of this machine, or by whom `working_with`
     says; with progress on terminals.
 
-    What has ended is kept in the user's private folder until all have: who is interrupted and starts the same again,
-    in the same folder, with the same program and the same files, goes on.
+    What has ended is kept in the user's private folder until all have, or until the block of `kept_to_the_end` has: who
+    is interrupted and starts the same again, in the same folder, with the same program and the same files, goes on.
 
     Raises:
         UsageError: nothing can be kept there.
@@ -186,7 +203,10 @@ def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) ->
     drawer = _Drawer(work)
     found = dict(_compute(work, cases, Workers(0), drawer, terminal_progress, name))
     terminal_progress("")
-    drawer.clear()
+    if (drawers := _drawers.get()) is None:
+        drawer.clear()
+    else:
+        drawers.append(drawer)
     return [found[index] for index in range(len(cases))]
 
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from soft_twin.resources import folder
 STUDIES = {
     "plain": "one without options",
     "drawn": "one with files that cannot be written",
+    "twice": "one that computes one thing behind the other",
     "learning/slender": "one with all of them",
 }
 PLAIN = "def run(folder, data):\n    return 'done'\n"
@@ -26,6 +28,17 @@ def run(folder, data):
     write_picture(folder / "nowhere" / "curve.png", Figure())
     write_picture(folder / "drawn.png", Figure())
     return 'done'
+"""
+TWICE = """from pathlib import Path
+from soft_twin.parallel import compute_here
+def compute(case):
+    if case == 3 and not Path("second life").exists():
+        raise KeyboardInterrupt
+    with open("done", "a") as done:
+        done.write(f"{case} ")
+    return case
+def run(folder, data):
+    return str(compute_here(compute, [0, 1], "firsts") + compute_here(compute, [2, 3], "seconds"))
 """
 LEARNING = """import json
 def run(folder, data, robot='slender', simulations=None, seed=0, seeds=5):
@@ -39,6 +52,7 @@ def study(tmp_path, monkeypatch, capsys):
     (tmp_path / "own_studies" / "learning").mkdir(parents=True)
     (tmp_path / "own_studies" / "plain.py").write_text(PLAIN, encoding="utf-8")
     (tmp_path / "own_studies" / "drawn.py").write_text(DRAWN, encoding="utf-8")
+    (tmp_path / "own_studies" / "twice.py").write_text(TWICE, encoding="utf-8")
     (tmp_path / "own_studies" / "learning" / "slender.py").write_text(LEARNING, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -83,6 +97,17 @@ def test_a_table_is_printed_though_files_cannot_be_written(study, tmp_path, caps
         study("drawn", out=Path("mine"))
     assert capsys.readouterr().out == "done\n"
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["drawn.png"]
+
+
+def test_what_was_computed_first_is_kept_until_the_study_has_ended(study, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # it remembers
+    with pytest.raises(KeyboardInterrupt, match="1 of 2 seconds are kept, the same again goes on"):
+        study("twice")
+    (tmp_path / "second life").touch()
+    assert study("twice") == "[0, 1, 2, 3]"
+    assert (tmp_path / "done").read_text(encoding="utf-8") == "0 1 2 3 "
+    assert not list(tmp_path.rglob("unfinished/*"))
 
 
 def test_a_folder_that_cannot_be_written_is_told_before_the_work(study, capsys):

@@ -90,6 +90,14 @@ def test_a_release_that_is_too_short_is_refused(robot, tmp_path):
         read_release(path, "slender")
 
 
+@pytest.mark.parametrize(
+    ("share", "told"), [(2.34, "± 230 %"), (0.02, "± 2 %"), (0.00731, "± 0.73 %"), (np.inf, "± inf %")]
+)
+def test_uncertainties_are_told_in_plain_numbers(share, told):
+    found = Tuned({"cable_friction": 0.1}, {"cable_friction": share}, 0.2, [0.2], 1.0, np.zeros((2, 3)))
+    assert found.in_words().endswith(told)
+
+
 def test_a_simulation_with_a_lower_e_total_is_told():
     found = Tuned({"cable_friction": 0.1}, {"cable_friction": 0.02}, 0.2, [1.3, 0.16, 0.2], 1.0, np.zeros((2, 3)))
     assert "(number 2 has 0.16 mm³" in found.in_words()

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 import synthetic_run
 from PIL import Image
@@ -8,6 +9,7 @@ from synthetic import Recorder, xyz
 from soft_twin.app.cli import main
 from soft_twin.errors import RecordingError
 from soft_twin.recording.report import table, write_report
+from soft_twin.recording.simulated import SimulatedRecording
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,14 @@ def test_a_recording_with_nothing_to_report_leaves_an_old_report_as_it_was(tmp_p
     with pytest.raises(RecordingError, match=wanted):
         write_report(tmp_path / "run.mcap", tmp_path, robot)
     assert [(tmp_path / name).read_text() for name in ("report.json", "report.png")] == ["good", "good"]
+
+
+def test_a_recording_of_other_phases_is_told_which_are_reported(tmp_path, robot):
+    with SimulatedRecording(tmp_path / "static.mcap", robot) as recording:
+        recording.text("run/phase", 0.0, "45°")
+        recording.pose("truth/tip", 0.02, np.array([0.0, 0.0, 0.1]), np.array([0.0, 0.0, 1.0]))
+    with pytest.raises(RecordingError, match="no solves in it, and no phase 'without' or 'with' of which the truth is"):
+        write_report(tmp_path / "static.mcap", tmp_path, robot)
 
 
 def test_a_cut_off_recording_is_reported_as_far_as_it_goes(run_path, tmp_path, robot):

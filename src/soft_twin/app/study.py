@@ -12,7 +12,7 @@ from typing import Any
 from soft_twin.app.folders import writable
 from soft_twin.descriptions.nearest import nearest
 from soft_twin.errors import UsageError
-from soft_twin.parallel import Workers, add_worker_arguments, compute_here, working_with
+from soft_twin.parallel import Workers, add_worker_arguments, compute_here, kept_to_the_end, working_with
 from soft_twin.robots import load_robot
 from soft_twin.studies import MODULES
 from soft_twin.studies.results import unwritten_noted
@@ -70,7 +70,7 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
         writable(folder)
         if len(names) > 1:
             print(f"== {name}: {studies[name]}", flush=True)
-        with working_with(workers), unwritten_noted() as unwritten:
+        with working_with(workers), kept_to_the_end(), unwritten_noted() as unwritten:
             print(importlib.import_module(modules[name]).run(folder, data, **options), flush=True)
         if unwritten:
             path, reason = next(iter(unwritten.items()))

@@ -25,6 +25,11 @@ def check_options(dt: float, simulations: int = 1) -> None:
         raise InputError(f"simulations: {simulations}, expected 1 or more")
 
 
+def percent(share: float) -> str:
+    """A share in words, by two digits: 230 %, 0.73 %."""
+    return f"{np.format_float_positional(100.0 * share, 2, fractional=False, trim='-')} %"
+
+
 @dataclass(frozen=True)
 class Tuned:
     """What least squares found.
@@ -55,7 +60,7 @@ class Tuned:
         told = "".join(f"note: {remark}\n" for remark in self.remarks)
         told += f"e_total {self.error:.4g} mm³, tips {1e3 * self.distance:.2g} mm apart (rms), after "
         told += f"{len(self.history)} simulations{self._another()}; in the description's"
-        spread = {name: f"± {100.0 * each:.2g} %" for name, each in self.uncertainties.items()}
+        spread = {name: f"± {percent(each)}" for name, each in self.uncertainties.items()}
         if "cable_friction" in values:
             rubs = f"cable_friction: {values['cable_friction']:.4g}  # {spread['cable_friction']}"
             return f"{told} robot.emulated:\n  {rubs}"

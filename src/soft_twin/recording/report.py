@@ -37,7 +37,10 @@ def write_report(
     """
     evaluation = evaluate(path, robot, source, namespace)
     if not evaluation.solves and not evaluation.poses:
-        raise RecordingError(f"{path}: no solves and no truth in it: there is nothing to report")
+        passes = " or ".join(f"'{name}'" for name in PASSES)
+        raise RecordingError(
+            f"{path}: no solves in it, and no phase {passes} of which the truth is known: there is nothing to report"
+        )
     report = summary(evaluation)
     folder = Path(folder)
     try:

@@ -14,7 +14,8 @@ def course_of(times, tips, gravity=(0.0, 0.0, -9.81), estimated=(0.0, 0.0, -9.81
     upright = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
     each = [np.tile(vector, (count, 1)) for vector in (gravity, estimated)]
     wound = np.zeros((count, 6)) if asked is None else asked
-    return History(times, *each, tips, np.tile([0.0, 0.0, 1.0], (count, 1)), tips, wound, wound, upright)
+    axes = np.tile([0.0, 0.0, 1.0], (count, 1))
+    return History(times, *each, tips, axes, tips, axes, wound, wound, upright)
 
 
 def test_the_arm_passes_its_poses_slowly_and_comes_back():

@@ -94,7 +94,7 @@ def test_the_robot_stays_in_the_tube_and_goes_in(pushes):
 def test_what_is_written_and_drawn(tmp_path):
     times = np.arange(0.02, 9.01, 0.02)
     still = np.zeros((len(times), 3))
-    history = History(times, still, still, still, still, still, still, still, np.zeros((len(times), 4)))
+    history = History(times, still, still, still, still, still, still, still, still, np.zeros((len(times), 4)))
     found = {}
     for name, phantom in PHANTOMS.items():
         goal = phantom.at(0.08 + lumen.AT_TIP * lumen.LENGTH)[1]

@@ -5,7 +5,9 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+from soft_twin.recording.reader import arrays
 from soft_twin.studies.slender import loop, poses
 
 STRAIGHT = (0.0, 0.0, 0.1)
@@ -34,8 +36,15 @@ def test_a_robot_that_sags_is_held_straight_by_a_twin_of_the_same_body(same, sho
     assert np.allclose(-sideways, sagged / np.linalg.norm(sagged), atol=0.15)
     json.dumps(asdict(found))
     poses.draw(tmp_path / "poses.png", STRAIGHT, [pose], [(history, virtual)])
-    poses.record(tmp_path / "poses.mcap", same, {str(pose): (history, virtual)})
-    assert (tmp_path / "poses.png").exists() and (tmp_path / "poses.mcap").exists()
+    poses.record(tmp_path / "poses.mcap", same, {str(pose): history})
+    assert (tmp_path / "poses.png").exists()
+    twin, moment = same.build_twin(), 6
+    twin.equilibrium(history.gravity[moment], coordinates=np.zeros(len(same.cable_names)))
+    recorded = arrays(tmp_path / "poses.mcap")["/slender/twin/tip"]
+    assert np.allclose(recorded["position"][moment], twin.tip, atol=2e-4)
+    axis = Rotation.from_quat(recorded["orientation_xyzw"][moment]).apply([0.0, 0.0, 1.0])
+    assert np.allclose(axis, twin.section_normal(twin.span[1]), atol=1e-3)  # it falls at once; the robot swings
+    assert np.linalg.norm(axis - history.axes[moment]) > 0.03
     assert str(pose) in poses.table([found])
 
 

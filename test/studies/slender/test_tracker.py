@@ -1,5 +1,7 @@
 """The loop closed on the tip by a tracker that fails: what it says wrong leads the robot nowhere, and it comes back."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,13 @@ def test_a_tracker_is_wrong_for_its_time_alone():
     assert moved == pytest.approx(2.0 * np.sin(np.radians(5.0)) * np.linalg.norm(seen[1:]))
     assert np.linalg.norm(tracker.in_another_frame(tracker.BEGIN, seen) - seen) > 0.1
     assert tracker.in_millimetres(tracker.BEGIN, seen)[2] == 98.0
+
+
+def test_a_picture_tells_which_runs_went_the_same_way():
+    def run(tip):
+        return SimpleNamespace(history=SimpleNamespace(tips=np.full((3, 3), tip)))
+
+    told = tracker.alike([run(tip) for tip in (0.0, 1.0, 2.0, 3.0, 2.0, 2.0, 4.0, 2.0)])
+    names = ["no tracker", "followed", "silent, elsewhere, turned by 10°, millimetres", "jumps", "another frame"]
+    assert list(told) == names
+    assert [each.history.tips[0, 0] for each in told.values()] == [0.0, 1.0, 2.0, 3.0, 4.0]

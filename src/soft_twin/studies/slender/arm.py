@@ -94,7 +94,7 @@ def run(folder: Path, data: Path) -> str:
     write_table(folder, {"rows": [asdict(each) for each in rows], "paper": PAPER, "reach": REACH, "loop": LOOP})
     draw(folder / "arm.png", cases, pairs)
     names = [f"{shape}, {way.name}" for shape, way in cases]
-    record(folder / "arm.mcap", twin, dict(zip(names, pairs, strict=True)))
+    record(folder / "arm.mcap", twin, dict(zip(names, (history for history, _ in pairs), strict=True)))
     return table(rows)
 
 

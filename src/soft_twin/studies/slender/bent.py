@@ -65,7 +65,8 @@ def run(folder: Path, data: Path) -> str:
     }
     write_table(folder, {"rows": [asdict(each) for each in rows], "compensated, not": found, "loop": LOOP})
     draw(folder / "bent.png", [history for history, _ in histories])
-    record(folder / "bent.mcap", twin, dict(zip(("compensated", "not compensated"), histories, strict=True)))
+    courses = (history for history, _ in histories)
+    record(folder / "bent.mcap", twin, dict(zip(("compensated", "not compensated"), courses, strict=True)))
     return f"{table(rows)}\n{_told(found)}\nloop: {LOOP}"
 
 

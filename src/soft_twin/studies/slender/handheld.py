@@ -30,7 +30,7 @@ from soft_twin.studies.slender.carried import (
 )
 from soft_twin.studies.slender.loop import PERIOD, History
 from soft_twin.studies.slender.poses import record
-from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
+from soft_twin.studies.slender.shared import emulated_robot, tuned_twin, write_table
 
 matplotlib.use("Agg")
 
@@ -72,8 +72,7 @@ def run(folder: Path, data: Path) -> str:
     rows = [row(phase, way, history) for phase in PHASES for way, history in zip(ways, histories, strict=True)]
     write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP})
     draw(folder / "handheld.png", ways, histories)
-    runs = {way.name: (history, Motion(history.times, history.tips, history.axes))
-            for way, history in zip(ways, histories, strict=True)}  # fmt: skip
+    runs = {way.name: history for way, history in zip(ways, histories, strict=True)}
     record(folder / "handheld.mcap", twin, runs)
     return table(rows)
 

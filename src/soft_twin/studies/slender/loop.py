@@ -47,7 +47,7 @@ class History:
         gravity: (t, 3) true, of the resting base's attitude [m/s²].
         estimated: (t, 3) what the controller was told.
         tips, axes: (t, 3) of the emulated robot [m].
-        twin_tips: (t, 3) of the controller's twin [m].
+        twin_tips, twin_axes: (t, 3) of the controller's twin [m].
         asked, wound: (t, c) displacements that were commanded, and those of the winches [m].
         attitudes: (t, 4) base_link → world, w, x, y, z.
     """
@@ -58,6 +58,7 @@ class History:
     tips: np.ndarray
     axes: np.ndarray
     twin_tips: np.ndarray
+    twin_axes: np.ndarray
     asked: np.ndarray
     wound: np.ndarray
     attitudes: np.ndarray
@@ -141,7 +142,7 @@ class Loop:
         self.plant.step(self.period, wound, moving_base(self.motion, self.time))
         attitude = self.motion.attitude(self.time)
         self._rows.append((self.time, down_in_base(attitude), felt, self.plant.tip, self.plant.tip_direction, tick.tip,
-                           self._asked, wound, attitude))  # fmt: skip
+                           tick.tip_direction, self._asked, wound, attitude))  # fmt: skip
         if self._feedback is not None:
             said = self._tracker(self.time, self.plant.tip + self._rng.normal(0.0, TRACKER_NOISE, 3))
             if said is not None:

@@ -39,7 +39,7 @@ from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.carried import HELD, LET_BE, LOOP, Delayed, Way
 from soft_twin.studies.slender.loop import PERIOD, History, Loop
 from soft_twin.studies.slender.poses import record
-from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
+from soft_twin.studies.slender.shared import emulated_robot, tuned_twin, write_table
 
 matplotlib.use("Agg")
 
@@ -236,13 +236,7 @@ def run(folder: Path, data: Path) -> str:
     numbers = {"reach": {"share": REACH, "passes": True}, "loop": LOOP, "object_mm": 1e3 * OBJECT, "friction": FRICTION}
     write_table(folder, {"rows": [asdict(each) for each in rows], **numbers})
     draw(folder / "lumen.png", found)
-    runs = {
-        f"{name}, {attitude}, {way.name}": (
-            each.history,
-            Motion(each.history.times, each.history.tips, each.history.axes),
-        )
-        for (name, attitude, way), each in found.items()
-    }
+    runs = {f"{name}, {attitude}, {way.name}": each.history for (name, attitude, way), each in found.items()}
     record(folder / "lumen.mcap", twin, runs)
     return table(rows)
 

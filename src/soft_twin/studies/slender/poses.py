@@ -202,7 +202,7 @@ def report(
     ]
     write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP, **numbers})
     draw(folder / f"{name}.png", target, poses, found)
-    record(folder / f"{name}.mcap", twin, {str(pose): each for pose, each in zip(poses, found, strict=True)})
+    record(folder / f"{name}.mcap", twin, {str(pose): history for pose, (history, _) in zip(poses, found, strict=True)})
     told = "; ".join(f"{who}: {json_words(what)}" for who, what in numbers.items())
     return f"{table(rows)}\n{told}\nloop: {LOOP}"
 
@@ -212,16 +212,16 @@ def json_words(numbers: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in numbers.items())
 
 
-def record(path: Path, robot: CableTube, histories: dict[str, tuple[History, Motion]]) -> None:
-    """Courses one behind the other, each a phase."""
+def record(path: Path, robot: CableTube, histories: dict[str, History]) -> None:
+    """Courses one behind the other, each a phase; `twin/tip` is that of the controller's twin."""
     begin = 0.0
     with SimulatedRecording(path, robot) as recording:
-        for phase, (history, virtual) in histories.items():
+        for phase, history in histories.items():
             recording.text("run/phase", begin, phase)
             for i, when in enumerate(begin + history.times):
                 recording.vector("gravity", when, history.estimated[i])
                 recording.pose("truth/tip", when, history.tips[i], history.axes[i])
-                recording.pose("twin/tip", when, history.twin_tips[i], virtual.axes[i])
+                recording.pose("twin/tip", when, history.twin_tips[i], history.twin_axes[i])
                 recording.joints("cables/command", when, robot.cable_names, history.asked[i], np.zeros(0))
             begin += float(history.times[-1]) + PERIOD
 
@@ -244,6 +244,6 @@ def draw(path: Path, target: tuple, poses: list[BaseAttitude], found: list[tuple
             axes.grid(alpha=0.3)
     plots[0, 0].set_ylabel("tip [mm]")
     plots[1, 0].set_ylabel("tip [mm]")
-    plots[0, 0].legend(fontsize=7)
-    plots[1, 0].legend(fontsize=7)
+    lines = [line for axes in plots[:, 0] for line in axes.get_legend_handles_labels()[0]]
+    figure.legend(handles=lines, fontsize=7, loc="outside lower center", ncols=3)
     write_picture(path, figure, dpi=110)

@@ -25,7 +25,6 @@ from soft_twin.studies.slender.carried import LEAD, LOOP, SMOOTHING, STRAIGHT, W
 from soft_twin.studies.slender.loop import History
 from soft_twin.studies.slender.poses import BaseAttitude, record
 from soft_twin.studies.slender.shared import (
-    Motion,
     emulated_robot,
     tuned_twin,
     tuned_values,
@@ -78,7 +77,7 @@ def run(folder: Path, data: Path) -> str:
     limits = doubling([row for row in rows if row.kind != LITTLE])
     numbers = {"doubled at": limits, "paper": PAPER, "reach": REACH, "loop": LOOP}
     write_table(folder, {"rows": [asdict(row) for row in rows], **numbers})
-    fastest = {f"{way.name}, {speed:g} °/s": (history, Motion(history.times, history.tips, history.axes))
+    fastest = {f"{way.name}, {speed:g} °/s": history
                for (kind, speed, way), history in zip(cases, histories, strict=True)
                if (kind, speed) == ("turn", TURNS[-1])}  # fmt: skip
     record(folder / "speed.mcap", twin, fastest)

@@ -25,7 +25,7 @@ from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.carried import LOOP, STRAIGHT, smooth
 from soft_twin.studies.slender.loop import History, Loop, Tracker, faithful
 from soft_twin.studies.slender.poses import BaseAttitude, record
-from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
+from soft_twin.studies.slender.shared import emulated_robot, tuned_twin, write_table
 
 matplotlib.use("Agg")
 
@@ -132,8 +132,7 @@ def run(folder: Path, data: Path) -> str:
     rows = [row(case, each) for case, each in zip(CASES, runs, strict=True)]
     write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP})
     draw(folder / "tracker.png", runs)
-    histories = {case: (each.history, Motion(each.history.times, each.history.tips, each.history.axes))
-                 for case, each in zip(CASES, runs, strict=True)}  # fmt: skip
+    histories = {case: each.history for case, each in zip(CASES, runs, strict=True)}
     record(folder / "tracker.mcap", twin, histories)
     return table(rows)
 
@@ -195,17 +194,28 @@ def table(rows: list[Row]) -> str:
     return "\n".join([*lines, f"loop: {LOOP}"])
 
 
+def alike(runs: list[Run]) -> dict[str, Run]:
+    """Runs by their cases in words, those together in which the tip went the same way: a picture shows one of them."""
+    cases: dict[bytes, list[str]] = {}
+    by_course = {}
+    for case, run in zip(CASES, runs, strict=True):
+        course = run.history.tips.tobytes()
+        cases.setdefault(course, []).append(case)
+        by_course[course] = run
+    return {", ".join(cases[course]): run for course, run in by_course.items()}
+
+
 def draw(path: Path, runs: list[Run]) -> None:
     """How far the tip is aside, and what the correction is, over time."""
     figure = Figure(figsize=(9.5, 6.0), layout="constrained")
     tips, corrections = figure.subplots(2, 1, sharex=True)
-    for case, run in zip(CASES, runs, strict=True):
+    for cases, run in alike(runs).items():
         times = run.history.times
-        tips.plot(times, 1e3 * np.linalg.norm(run.history.tips[:, :2] - STRAIGHT[:2], axis=1), label=case)
+        tips.plot(times, 1e3 * np.linalg.norm(run.history.tips[:, :2] - STRAIGHT[:2], axis=1), label=cases)
         corrections.plot(times, 1e3 * np.linalg.norm(run.corrections, axis=1))
     tips.set(ylabel="tip across the axis [mm]", ylim=(0.0, None))
     corrections.set(xlabel="time [s]", ylabel="correction [mm]", ylim=(0.0, None))
-    tips.legend(fontsize=8, ncols=2)
+    tips.legend(fontsize=8)
     for axes in (tips, corrections):
         axes.axvspan(BEGIN, END, color="0.93")
         axes.grid(alpha=0.3)

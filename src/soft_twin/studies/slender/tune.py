@@ -18,7 +18,7 @@ from scipy.interpolate import RectBivariateSpline
 from soft_twin.calibration.release import Release, read_release
 from soft_twin.calibration.released import released_twin
 from soft_twin.calibration.tune import Grid, search_grid, tune
-from soft_twin.calibration.tuned import DT, Tuned
+from soft_twin.calibration.tuned import DT, Tuned, percent
 from soft_twin.emulation.plant import Plant
 from soft_twin.parallel import Workers, terminal_progress
 from soft_twin.studies.results import write_picture
@@ -78,7 +78,7 @@ def table(grid: Grid, found: Tuned, truth: dict[str, float] | None = None) -> st
     lines.append(_row("grid (the paper's)", modulus, damping, damping, None, error, grid.errors.size, grid.seconds))
     values = (found.values[name] for name in NAMES)
     lines.append(_row("gradients", *values, found.error, len(found.history), found.seconds))
-    told = ", ".join(f"{NAMES[name]} {100.0 * found.uncertainties[name]:.2g} %" for name in NAMES)
+    told = ", ".join(f"{NAMES[name]} {percent(found.uncertainties[name])}" for name in NAMES)
     lines.append(
         f"standard deviations: {told}; E and ρ are seen in their ratio alone, ρ {density:.0f} is what is known of it"
     )
