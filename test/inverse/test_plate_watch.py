@@ -44,7 +44,7 @@ def test_what_is_put_on_or_falls_is_told_for_a_while_by_how_much():
     assert noticed(watch, 1.0, payload=known(0.02)) == ()
     assert noticed(watch, 0.5, payload=known(float("nan"), 2.0)) == ()
     assert noticed(watch, 0.5, payload=known(0.52)) == ("0.50 kg were put on the plate",)
-    assert noticed(watch, 9.0, payload=known(0.55)) == ("0.50 kg were put on the plate",)
+    assert noticed(watch, 9.0, payload=known(0.55)) == ("0.53 kg were put on the plate",)
     assert noticed(watch, 1.0, payload=known(0.55)) == ()
     assert noticed(watch, 0.5, payload=known(0.0)) == ("0.55 kg were taken off the plate, or fell",)
 
@@ -55,6 +55,18 @@ def test_what_was_found_too_heavy_at_first_is_put_right_and_nothing_was_taken_of
     assert noticed(watch, 0.7, payload=known(1.32)) == ("1.30 kg were put on the plate",)
     assert noticed(watch, 7.0, payload=known(1.02)) == ("1.00 kg were put on the plate",)
     assert noticed(watch, 0.5, payload=known(0.72)) == ("0.30 kg were taken off the plate, or fell",)
+
+
+def test_what_is_found_better_by_and_by_is_told_as_it_is_known_then():
+    """Though each look is within what the first one may err by."""
+    watch = PlateWatch()
+    noticed(watch, 0.5, payload=known(0.0, deviation=0.07))
+    for mass, deviation in ((1.48, 0.4), (0.7, 0.2), (0.55, 0.1), (0.5, 0.08)):
+        told = noticed(watch, 0.5, payload=known(mass, deviation))
+    assert told == ("0.50 kg were put on the plate",)
+    assert noticed(watch, 0.5, payload=known(0.8, 0.3)) == told, "known worse"
+    elsewhere = Payload(0.8, 0.07, 1.0, True, pose=1)
+    assert noticed(watch, 0.5, payload=elsewhere) == told, "another pose, with errors of its own"
 
 
 def test_what_falls_off_at_once_has_fallen():

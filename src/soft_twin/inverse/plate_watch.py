@@ -2,9 +2,9 @@
 
 Nothing of it opens the loop. A cable is slack where it pulls by less than TAUT while the plate is to rest, for as long
 as LASTS. A payload has changed where two looks that know it differ by more than they may err, wherever its centre is,
-and by more than CHANGED: by how much since before, for as long as SETTLES, as it is found better from look to look. Of
-a plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the plate swings;
-where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
+and by more than CHANGED: by how much since before, for as long as SETTLES, as it is found better from look to look in
+that pose. Of a plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the
+plate swings; where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
 """
 
 from collections import deque
@@ -35,6 +35,7 @@ class PlateWatch:
         self._last: Payload | None = None  # beside which less is enough in the same pose
         self._before: Payload | None = None  # what was known before the change that is told
         self._change, self._change_age = "", np.inf
+        self._told: Payload | None = None  # what was known when the change was told
         self._seen: deque[tuple[float, np.ndarray, np.ndarray | None]] = deque()
         self._span = 0.0
 
@@ -86,15 +87,26 @@ class PlateWatch:
             if self._known is not None and _differ(payload, self._known):
                 if self._change_age >= SETTLES or not _differ(payload, self._before):
                     self._before, self._change_age = self._known, 0.0
-                change = payload.mass - self._before.mass
-                what = "put on the plate" if change > 0.0 else "taken off the plate, or fell"
-                self._change, self._known = f"{abs(change):.2f} kg were {what}", payload
+                self._tell_change_to(payload)
+            elif self._is_put_right_by(payload):
+                self._tell_change_to(payload)
             if self._known is None or payload.deviation <= self._known.deviation:
                 self._known = payload
             self._last = payload
         return self._change if self._change_age < TOLD_FOR else ""
 
     def _swing(self, resting: bool, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> str:
+    def _is_put_right_by(self, payload: Payload) -> bool:
+        """Whether what was found of a change is found better by now, in the same pose."""
+        if self._change_age >= SETTLES or payload.pose != self._told.pose:
+            return False
+        return payload.deviation <= self._told.deviation and _differ(payload, self._before)
+
+    def _tell_change_to(self, payload: Payload) -> None:
+        change = payload.mass - self._before.mass
+        what = "put on the plate" if change > 0.0 else "taken off the plate, or fell"
+        self._change, self._known, self._told = f"{abs(change):.2f} kg were {what}", payload, payload
+
         if not resting or sight is None:
             self._seen.clear()
             self._span = 0.0
