@@ -13,7 +13,7 @@ and the driver's watchdog acts.
 import sys
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -126,7 +126,7 @@ class PoseToCables(ManagedNode):
         self._held: Held | None = None
         self._holding, self._stamp, self._duration = False, 0.0, NAN
         self._newest = 0.0  # stamp [s] of the newest sample of the last tick
-        self._lost = self._refusal = ""
+        self._lost = self._no_model = self._no_cables = ""
         self._next_picture = self.steady_now()
         self._background = Background(self, "models")
         twin = self._holder.observer.plate.twin
@@ -149,7 +149,7 @@ class PoseToCables(ManagedNode):
             told = "no gravity from base and plate: nothing is commanded, and drivers that hear nothing let go"
             return Health(ERROR, told, values)
         if self._controller.model is not self._models.get(self._wanted):
-            return Health(WARN, self._refusal or f"the model '{self._wanted}' is being built", values)
+            return Health(WARN, self._no_model or f"the model '{self._wanted}' is being built", values)
         if self._held is None:
             return Health(OK, "the cables are free", values)
         return self._health_while_holding(values)
@@ -184,7 +184,7 @@ class PoseToCables(ManagedNode):
     def _values(self) -> dict:
         values = {f"refused_{reason}": count for reason, count in (self._base.refused + self._plate.refused).items()}
         values |= {"model": self._wanted, "tick_ms": 1e3 * self._duration}
-        if refusal := self._refusal or self._targets.refusal:
+        if refusal := self._no_model or self._no_cables or self._targets.refusal:
             values["refusal"] = refusal
         if rests := self._holder.alignment.rests:
             values |= {"alignment_deg": float(np.degrees(self._holder.alignment.apart)), "alignment_rests": len(rests)}
@@ -239,11 +239,12 @@ class PoseToCables(ManagedNode):
         self._holder.closed, self._holder.goes_to_nearest = new.closed, new.go_to_nearest
         if new.model == self._wanted:
             return
-        self._wanted = new.model
+        self._wanted, self._no_model = new.model, ""
         if new.model in self._models:
             self._steer_by(self._models[new.model])
         else:
-            self._background.run(lambda: self._model(new.model)).add_done_callback(self._switch)
+            built = self._background.run(lambda: self._model(new.model))
+            built.add_done_callback(partial(self._switch, new.model))
 
     def rest(self) -> None:
         self._base.waiting = self._plate.waiting = self._held = None
@@ -277,13 +278,14 @@ class PoseToCables(ManagedNode):
             self._models[name] = self.robot.build_twin(name)
         return self._models[name]
 
-    def _switch(self, built: Future) -> None:
-        """A model has been built: it steers from now on, unless another one was asked for meanwhile."""
+    def _switch(self, name: str, built: Future) -> None:
+        """The model of that name has been built: it steers from now on, unless another one was asked for meanwhile."""
         if (error := built.exception()) is not None:
-            self._refusal = f"the model '{self._wanted}' cannot be built: {error}"
-            self.get_logger().error(self._refusal)
-        elif self._wanted in self._models:
-            self._steer_by(self._models[self._wanted])
+            told = f"the model '{name}' cannot be built: {error}"
+            self.get_logger().error(told)
+            self._no_model = told if name == self._wanted else self._no_model
+        elif name == self._wanted:
+            self._steer_by(self._models[name])
 
     def _steer_by(self, model: PlateModel) -> None:
         """That model from now on; what is in reach is asked of another one like it, where it has a state."""
@@ -306,13 +308,14 @@ class PoseToCables(ManagedNode):
     def _measured(self) -> Measured:
         silent_after, cables = self.parameters.silent_after, self._cables
         base, plate = self._base.measured(silent_after), self._plate.measured(silent_after)
+        self._no_cables = ""
         if cables is None or self.steady_now() - self._cables_heard > silent_after:
             return Measured(base, plate)
         names = self.robot.cable_names
         try:
             return Measured(base, plate, efforts_in_order(cables, names), positions_in_order(cables, names))
         except InputError as error:
-            self._refusal = str(error)
+            self._no_cables = str(error)
             return Measured(base, plate)
 
     def _offer_all(self) -> None:

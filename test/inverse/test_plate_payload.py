@@ -119,6 +119,25 @@ def test_what_is_put_on_a_plate_at_rest_is_found_at_once_though_little_was_known
     assert found.steady and found.mass == pytest.approx(0.5, rel=0.1)
 
 
+def test_what_still_shakes_when_it_is_looked_at_first_is_found_by_the_next_look(observer, stands):
+    """Tensions that swing tell little: it is the look before that the next one is compared with."""
+    (gravity, empty, free), (_, loaded, held) = stands["bent", 0.0], stands["bent", 1.0]
+    third, pulls = Sight(empty.bend + 0.3 * (loaded.bend - empty.bend), None, 0.0), free + 0.3 * (held - free)
+    watched(observer, stands["bent", 0.0], 2.0)
+    observer._covariance[1, 1] = 0.08**2
+
+    def looked_at(sight, tensions, swing):
+        for tick in range(25):
+            felt = tensions + swing * np.sin(tick / 3.0) * np.array([0.5, -1.0, 0.5])
+            observer.feel(felt, 0.02)
+        return observer.update(gravity, sight, felt, 0.5)
+
+    looked_at(empty, free, 0.0)
+    shaken, found = looked_at(third, pulls, 4.0), looked_at(third, pulls, 0.0)
+    assert shaken.steady and shaken.mass < 0.15, "it tells little"
+    assert found.steady and found.mass == pytest.approx(0.3, rel=0.1)
+
+
 @pytest.mark.parametrize("stiffness", [1.3, 0.7])
 def test_nothing_on_the_plate_the_first_look_tells_how_stiff_the_body_is_however_wrong_that_was(
     robot, stands, stiffness

@@ -7,8 +7,11 @@ import pytest
 import rclpy
 from geometry_msgs.msg import Vector3Stamped
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
+from soft_twin.errors import InputError
+from soft_twin.robots.plate_models import PLATE_MODELS
 from soft_twin_ros.conversions import joint_state, vector_message
 from soft_twin_ros.pose_to_cables import PoseToCables
 
@@ -22,7 +25,7 @@ class Plate:
     """The node of a straight neck, two IMUs that talk to it, and who listens."""
 
     def __init__(self, node):
-        self.node = node
+        self.node, self.names = node, node.robot.cable_names
         self._frames = dict(zip(IMUS, (self.node.base_frame, self.node.frame("plate_plate")), strict=True))
         self.client = rclpy.create_node("client", namespace=self.node.get_namespace())
         self.node.begin()
@@ -36,8 +39,7 @@ class Plate:
     def say(self, *topics):
         """A sample of each of these IMUs, and the cables' state."""
         now = time.time()
-        names = self.node.robot.cable_names
-        self._cables.publish(joint_state(now, names, np.zeros(len(names)), np.full(len(names), 2.0)))
+        self._cables.publish(joint_state(now, self.names, np.zeros(3), np.full(3, 2.0)))
         for topic in topics:
             self._gravity[topic].publish(vector_message(now, self._frames[topic], DOWN))
         end = time.monotonic() + PERIOD
@@ -45,6 +47,9 @@ class Plate:
             self._executor.spin_once(timeout_sec=0.001)
             if self.node.has_work:
                 self.node.work()
+
+    def choose(self, model):
+        self.node.set_parameters([Parameter("model", value=model)])
 
     def say_until(self, done, *topics):
         end = time.monotonic() + PATIENCE
@@ -68,6 +73,31 @@ def test_an_imu_that_dies_between_two_ticks_leaves_the_other_one_ticking(plate, 
     plate.say_until(lambda: "open loop: no gravity" in plate.node.health().message, other)
     before = len(plate.heard)
     plate.say_until(lambda: len(plate.heard) > before + 10, other)
+
+
+def test_why_a_model_cannot_steer_is_told_until_another_one_is_asked_for(plate, monkeypatch):
+    def broken(robot):
+        raise InputError("it is broken")
+
+    monkeypatch.setitem(PLATE_MODELS, "fem_table", broken)
+    plate.say_until(lambda: plate.heard, *IMUS)
+    plate.choose("fem_table")
+    told = "the model 'fem_table' cannot be built: it is broken"
+    plate.say_until(lambda: plate.node.health().message == told, *IMUS)
+    plate.choose("pcc_chord")
+    plate.say(*IMUS)
+    assert "refusal" not in plate.node.health().values
+    plate.choose("fem_table")
+    plate.choose("pcc_arc")
+    plate.say_until(lambda: plate.node._controller.model is plate.node._models.get("pcc_arc"), *IMUS)
+    assert "refusal" not in plate.node.health().values, "of one that nobody asks for any more"
+
+
+def test_cables_that_make_no_sense_are_told_as_long_as_they_are_heard(plate):
+    plate.names = ["cable_1", "cable_2", "other"]
+    plate.say_until(lambda: "cable_3" in plate.node.health().values.get("refusal", ""), *IMUS)
+    plate.names = plate.node.robot.cable_names
+    plate.say_until(lambda: "refusal" not in plate.node.health().values, *IMUS)
 
 
 def both_wait_too_early(node):

@@ -53,6 +53,7 @@ LEAST, MOST_SOFTNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ a
 TOLD = 2.0  # standard deviations of a payload that a model is told of
 LONGEST = 1.0  # [s] that one update stands for at most
 LINEAR = 0.3  # [rad] that a payload bends the plate by as the linearised twin says
+SHAKEN = 2.0  # times the errors that tensions make of a look, of one that says less than the one before
 LOST = 2.0  # [s] of rest in which the twin does not come to stand where the plate does: its payload is a wrong one
 
 
@@ -167,7 +168,7 @@ class PayloadObserver:
         """Nothing is known of payload, stiffness and friction."""
         p, self._taring = self.parameters, 0.0
         self._pose, self._poses = np.full(5, np.inf), 0  # of the last look that was learnt of, and how many there were
-        self._before: _Look | None = None  # the last one, if the plate stood under its tensions
+        self._before: _Look | None = None  # the last good one, if the plate stood under its tensions since
         self._state = np.array([1.0, 0.0, 0.0])  # s, m, μ
         self._covariance = np.diag([p.softness_spread, p.largest, p.friction_spread]) ** 2
         self._by_moment = np.zeros((3, 3))  # of the state, by the payload's mass times where its centre is [1/m …]
@@ -332,12 +333,14 @@ class PayloadObserver:
         pose = np.concatenate([sight.bend, gravity / np.linalg.norm(gravity)])
         self._poses += bool(np.linalg.norm(pose - self._pose) > p.same_pose)
         self._pose = pose
-        if self._taring <= 0.0 and (
+        jumped = self._taring <= 0.0 and (
             _beyond(shown @ innovation, h @ self._covariance @ h.T + noise, p.jump)
             or self._has_changed(look, slopes, shown)
-        ):
+        )
+        if jumped:
             self._lighten(self._state[1])
-        self._before = look
+        if jumped or not self._says_less(look):
+            self._before = look
         by_moment = np.zeros((2, 3)) if self._taring > 0.0 else self._slopes_by_centre(gravity)
         self._measure(h, shown @ innovation, noise * max(1.0, p.tilt_memory / since), shown @ by_moment)
 
@@ -356,12 +359,24 @@ class PayloadObserver:
         now = np.array(bend_of(*pitch_roll_of(axis)))
         return np.column_stack([bend_of(*pitch_roll_of(axis + np.cross(turn, axis))) - now for turn in turns.T])
 
-    def _has_changed(self, look: _Look, slopes: np.ndarray, shown: np.ndarray) -> bool:
-        """Whether the same pose is seen otherwise than at the last look, by more than errors change meanwhile."""
-        p, before = self.parameters, self._before
-        if before is None or np.hypot(*(look.sight.bend - before.sight.bend)) > p.same_pose:
+    def _in_same_pose(self, look: _Look) -> bool:
+        """Whether it is at the pose of the one before."""
+        same, before = self.parameters.same_pose, self._before
+        if before is None or np.hypot(*(look.sight.bend - before.sight.bend)) > same:
             return False
-        if np.linalg.norm(look.gravity - before.gravity) > p.same_pose * np.linalg.norm(look.gravity):
+        return bool(np.linalg.norm(look.gravity - before.gravity) <= same * np.linalg.norm(look.gravity))
+
+    def _says_less(self, look: _Look) -> bool:
+        """Whether it is at the pose of the one before, and much worse than that, as where something that was just put
+        on still shakes: the next look, which is better, has to be compared with what was before."""
+        if not self._in_same_pose(look):
+            return False
+        return bool(np.linalg.norm(look.tension_errors) > SHAKEN * np.linalg.norm(self._before.tension_errors))
+
+    def _has_changed(self, look: _Look, slopes: np.ndarray, shown: np.ndarray) -> bool:
+        """Whether the same pose is seen otherwise than before, by more than errors change meanwhile."""
+        p, before = self.parameters, self._before
+        if not self._in_same_pose(look):
             return False
         change = shown @ (look.innovation + slopes @ (look.state - before.state) - before.innovation)
         noise = sum(

@@ -2,9 +2,9 @@
 
 Nothing of it opens the loop. A cable is slack where it pulls by less than TAUT while the plate is to rest, for as long
 as LASTS. A payload has changed where two looks that know it differ by more than they may err, wherever its centre is,
-and by more than CHANGED: by how much since before, for as long as SETTLES, as it is found better from look to look. Of
-a plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the plate swings;
-where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
+and by more than CHANGED: by how much since before, for as long as SETTLES, as it is found better from look to look in
+that pose. Of a plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the
+plate swings; where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
 """
 
 from collections import deque
@@ -23,6 +23,7 @@ TOLD_FOR = 10.0  # [s] that a change of the payload is told
 SETTLES = 3.0  # [s] in which what was found of it at first may be put right
 SPAN = 2.0  # [s] over which a swing is looked for
 SWUNG = 4  # times that it passes where it stands, in that time
+ASIDE = 0.3  # of the amplitude, within which noise may pass it, as where a payload was put on and rests
 SWING, PULLED = np.radians(0.15), 0.2  # amplitudes that are told, of the bend and of all tensions [N]
 
 
@@ -34,6 +35,7 @@ class PlateWatch:
         self._known: Payload | None = None  # that was known best
         self._last: Payload | None = None  # beside which less is enough in the same pose
         self._before: Payload | None = None  # what was known before the change that is told
+        self._told: Payload | None = None  # what was known when the change was told
         self._change, self._change_age = "", np.inf
         self._seen: deque[tuple[float, np.ndarray, np.ndarray | None]] = deque()
         self._span = 0.0
@@ -86,13 +88,24 @@ class PlateWatch:
             if self._known is not None and _differ(payload, self._known):
                 if self._change_age >= SETTLES or not _differ(payload, self._before):
                     self._before, self._change_age = self._known, 0.0
-                change = payload.mass - self._before.mass
-                what = "put on the plate" if change > 0.0 else "taken off the plate, or fell"
-                self._change, self._known = f"{abs(change):.2f} kg were {what}", payload
+                self._tell_change_to(payload)
+            elif self._is_put_right_by(payload):
+                self._tell_change_to(payload)
             if self._known is None or payload.deviation <= self._known.deviation:
                 self._known = payload
             self._last = payload
         return self._change if self._change_age < TOLD_FOR else ""
+
+    def _is_put_right_by(self, payload: Payload) -> bool:
+        """Whether what was found of a change is found better by now, in the same pose."""
+        if self._change_age >= SETTLES or payload.pose != self._told.pose:
+            return False
+        return payload.deviation <= self._told.deviation and _differ(payload, self._before)
+
+    def _tell_change_to(self, payload: Payload) -> None:
+        change = payload.mass - self._before.mass
+        what = "put on the plate" if change > 0.0 else "taken off the plate, or fell"
+        self._change, self._known, self._told = f"{abs(change):.2f} kg were {what}", payload, payload
 
     def _swing(self, resting: bool, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> str:
         if not resting or sight is None:
@@ -105,14 +118,14 @@ class PlateWatch:
             return ""
         while self._span - self._seen[0][0] >= SPAN:
             self._span -= self._seen.popleft()[0]
-        turned, passed = _to_and_fro(np.array([bend for _, bend, _ in self._seen]))
+        times = np.cumsum([dt for dt, *_ in self._seen])
+        turned, passed, rate = _to_and_fro(times, np.array([bend for _, bend, _ in self._seen]))
         if turned >= SWING and passed >= SWUNG:
-            return f"the plate swings by {np.degrees(turned):.1f}°, {0.5 * passed / self._span:.1f} times a second"
+            return f"the plate swings by {np.degrees(turned):.1f}°, {rate:.1f} times a second"
         if any(pulls is None for *_, pulls in self._seen):
             return ""
-        pulled, passed = _to_and_fro(np.array([pulls for *_, pulls in self._seen]))
+        pulled, passed, rate = _to_and_fro(times, np.array([pulls for *_, pulls in self._seen]))
         if pulled >= PULLED and passed >= SWUNG:
-            rate = 0.5 * passed / self._span
             return f"what hangs on the plate swings: tensions by {pulled:.1f} N, {rate:.1f} times a second"
         return ""
 
@@ -136,11 +149,17 @@ def _heaviest(payload: Payload) -> float:
     return (payload.mass + SURE * payload.deviation) / (1.0 - hidden) if hidden < 1.0 else np.inf
 
 
-def _to_and_fro(values: np.ndarray) -> tuple[float, int]:
-    """Amplitude of values (t, k) along the direction in which they vary most, and how often they pass their mean."""
+def _to_and_fro(times: np.ndarray, values: np.ndarray) -> tuple[float, int, float]:
+    """Amplitude of values (t, k) at times (t,) [s] along the direction in which they vary most, how often they pass
+    their mean, from beyond ASIDE of the amplitude on one side to as far on the other, and how often they go to and fro
+    in a second; NaN: they do not."""
     away = values - values.mean(axis=0)
     along = away @ np.linalg.svd(away, full_matrices=False)[2][0]
-    return float(np.sqrt(2.0) * along.std()), int(np.count_nonzero(np.diff(np.sign(along))))
+    amplitude = float(np.sqrt(2.0) * along.std())
+    beyond = np.abs(along) > ASIDE * amplitude
+    passes = times[beyond][1:][np.diff(np.sign(along[beyond])) != 0.0]
+    rate = 0.5 * (len(passes) - 1) / (passes[-1] - passes[0]) if len(passes) > 1 else float("nan")
+    return amplitude, len(passes), rate
 
 
 def _beside(pulls: float, wanted: float) -> str:
