@@ -16,7 +16,7 @@ from dataclasses import dataclass, field  # noqa: E402
 import numpy as np  # noqa: E402
 
 from soft_twin import load_robot  # noqa: E402
-from soft_twin.app.measuring import Figure  # noqa: E402
+from soft_twin.app.measuring import Figure, until_interrupted  # noqa: E402
 from soft_twin.emulation.plant import Plant  # noqa: E402
 from soft_twin.errors import ConvergenceError, UsageError  # noqa: E402
 from soft_twin.mechanics.moving_base import MovingBase  # noqa: E402
@@ -55,21 +55,20 @@ def measure(targets: int, seed: int, period: float) -> list[Figure]:
         raise UsageError(f"--period {period:g}: expected more than 0, {longest:g} s at most")
     robot = load_robot("slender")
     plant, twin, random = Plant(robot), robot.build_twin(), np.random.default_rng(seed)
-    outcome, before = Outcome(), np.zeros(len(robot.cable_names))
+    outcome, cables = Outcome(), len(robot.cable_names)
     goals = [robot.build_inverse(twin).solve(UPRIGHT, S_SHAPE).displacements]
-    ramps, missed = [0.3], []
+    ramps = [0.3]
     while len(goals) <= targets:
-        tensions = random.uniform(0.0, TENSIONS, len(before)) * (random.random(len(before)) < 0.5)
+        tensions = random.uniform(0.0, TENSIONS, cables) * (random.random(cables) < 0.5)
         goal = _reachable(twin, tensions)
         if goal is not None:
             goals.append(goal)
             ramps.append(float(random.uniform(*RAMP)))
-    for goal, ramp in zip(goals, ramps, strict=True):
-        damped = plant.damped_steps
-        _drive(plant, before, goal, ramp, period, outcome)
-        missed.append(plant.damped_steps > damped)
-        before = goal
-    return _figures(outcome, plant, sum(missed), len(goals), period)
+    missed = until_interrupted(
+        _misses(plant, before, goal, ramp, period, outcome)
+        for before, goal, ramp in zip([np.zeros(cables), *goals], goals, ramps, strict=False)
+    )
+    return _figures(outcome, plant, sum(missed), len(missed), period)
 
 
 def _reachable(twin, tensions: np.ndarray) -> np.ndarray | None:
@@ -80,14 +79,16 @@ def _reachable(twin, tensions: np.ndarray) -> np.ndarray | None:
         return None
 
 
-def _drive(plant: Plant, start: np.ndarray, goal: np.ndarray, ramp: float, period: float, outcome: Outcome) -> None:
-    base = MovingBase(UPRIGHT)
+def _misses(plant: Plant, start: np.ndarray, goal: np.ndarray, ramp: float, period: float, outcome: Outcome) -> bool:
+    """Drive it from a target to the next; whether a step ended before it was solved."""
+    base, damped = MovingBase(UPRIGHT), plant.damped_steps
     for tick in range(1, round((ramp + HOLD) / period) + 1):
         share = min(tick * period / ramp, 1.0)
         begun = time.process_time()
         plant.step(period, start + share * (goal - start), base)
         outcome.times.append(1e3 * (time.process_time() - begun))
         outcome.iterations.append(plant.iterations)
+    return plant.damped_steps > damped
 
 
 def _figures(outcome: Outcome, plant: Plant, missed: int, count: int, period: float) -> list[Figure]:

@@ -3,6 +3,7 @@
 import argparse
 
 from soft_twin.app.measuring import Figure
+from soft_twin.checks import checked_count
 from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
 from soft_twin.studies.campaigns import CAMPAIGNS, open_campaign
 from soft_twin.studies.campaigns.base import (
@@ -33,8 +34,12 @@ def measure(
     workers: int = 2,
     cluster: str | None = None,
 ) -> list[Figure]:
-    """Figures of the cases of one campaign, or of all; every violation is told with the line that brings it back."""
-    figures = []
+    """Figures of the cases of one campaign, or of all; every violation is told with the line that brings it back.
+
+    Raises:
+        InputError: no case.
+    """
+    cases, figures = checked_count(cases, "--cases"), []
     for name in [campaign] if campaign else CAMPAIGNS:
         if case is not None:
             result = _run_one(open_campaign(name), seed + case)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from soft_twin.app.measuring import Figure
+from soft_twin.app.measuring import Figure, until_interrupted
 
 RUN_TIME = 300.0  # [s] that one run may take at most
 
@@ -26,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(load: int = 16, times: int = 10) -> list[Figure]:
     """How many of so many quick runs came to their end, and how far the emulated robot fell behind in them."""
     with busy(load), tempfile.TemporaryDirectory(prefix="soft_twin-load-") as folder:
-        reports = [_run(Path(folder) / str(number), number + 1, times) for number in range(times)]
+        reports = until_interrupted(_run(Path(folder) / str(number), number + 1, times) for number in range(times))
     whole = [report for report in reports if report]
     told = [error for report in whole if (error := report["tip_error_mm"]["with"]["max"]) is not None]
     paces = [report["emulation"]["pace"] for report in whole if report["emulation"]] or [np.nan]
     slow = [report["emulation"]["slow_for_s"] for report in whole if report["emulation"]] or [np.nan]
     return [
-        Figure("runs", "runs begun", times),
-        Figure("whole", "runs that came to their end", len(whole), "", str(times)),
+        Figure("runs", "runs begun", len(reports)),
+        Figure("whole", "runs that came to their end", len(whole), "", str(len(reports))),
         Figure("slowest_pace", "slowest mean pace of the emulated robot while it was behind", min(paces)),
         Figure("slow_for_s", "longest time it was behind in a run", max(slow), "s"),
         Figure("worst_tip_error_mm", "worst tip error with compensation", max(told, default=np.nan), "mm"),

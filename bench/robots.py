@@ -2,12 +2,13 @@
 
 import argparse
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from soft_twin.app.measuring import Figure
+from soft_twin.app.measuring import Figure, until_interrupted
 from soft_twin.checks import check_positive
 from soft_twin.errors import RunError, UsageError
 from soft_twin.priority import prefer_all_threads
@@ -40,6 +41,7 @@ def measure(
         RunError: a robot did not get ready, did not hold its tip, or ended.
     """
     from soft_twin_ros.running.arguments import robots_of
+    from soft_twin_ros.running.launched import launcher
     from soft_twin_ros.watcher import watched
 
     check_positive(seconds, "--seconds", "s")
@@ -49,6 +51,8 @@ def measure(
     described = requests[0].robot
     if not getattr(described, "cable_names", ()) or described.chamber_names:
         raise UsageError(f"--robot {robot}: expected one that is driven by cables alone, such as slender")
+    if launch:
+        print(f"by {launcher()}", flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="soft_twin-robots-") as folder,
         watched(requests, Path(folder), {}, text if launch else "") as running,
@@ -88,16 +92,20 @@ class _Test:
             self._watcher.robots[name].forget()
 
     def hold(self, seconds: float) -> None:
-        """Watch for so long."""
+        """Watch for so long, or until it is interrupted."""
         began, before = self._running.since, self._processor_times()
-        end = began + seconds
+        until_interrupted(self._looks(began + seconds))
+        self._seconds = passed = self._running.since - began
+        for name, times in self._processor_times().items():
+            self._shares[name] = {node: (now - before[name][node]) / passed for node, now in times.items()}
+
+    def _looks(self, end: float) -> Iterator[None]:
+        """One after the other until `end` [s] after the start, each told."""
         while (left := end - self._running.since) > 0.0:
             self._watcher.look(min(TELLING_PERIOD, left))
             self._running.check()
             print(f"{self._running.since:6.1f} s  {self._errors()}", flush=True)
-        self._seconds = passed = self._running.since - began
-        for name, times in self._processor_times().items():
-            self._shares[name] = {node: (now - before[name][node]) / passed for node, now in times.items()}
+            yield
 
     def figures(self, name: str) -> list[Figure]:
         """Of one robot.

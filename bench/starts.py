@@ -8,7 +8,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from soft_twin.app.measuring import Figure
+from soft_twin.app.measuring import Figure, until_interrupted
 from soft_twin.errors import RunError
 
 PATIENCE = 300.0  # [s] for a start
@@ -28,13 +28,16 @@ def measure(robot: str = "slender", later: int = 3, launch: bool = False) -> lis
     Raises:
         RunError: a node ended, or did not get ready.
     """
+    from soft_twin_ros.running.launched import launcher
+
+    if launch:
+        print(f"by {launcher()}", flush=True)
     with tempfile.TemporaryDirectory(prefix="soft_twin-starts-") as folder:
         kernels = Path(folder) / "kernels"
         kernels.mkdir()
-        starts = []
-        for number in range(1 + later):
-            print("first start" if number == 0 else f"start {1 + number} of {1 + later}", flush=True)
-            starts.append(_start(robot, Path(folder) / str(number), kernels, launch))
+        starts = until_interrupted(
+            _start(robot, Path(folder), kernels, launch, number, 1 + later) for number in range(1 + later)
+        )
     (first, first_ready, first_computed), others = starts[0], starts[1:]
     figures = [
         Figure("first.compensating", "first start, until it compensates", first, "s", "12"),
@@ -52,18 +55,20 @@ def measure(robot: str = "slender", later: int = 3, launch: bool = False) -> lis
     return figures
 
 
-def _start(robot: str, logs: Path, kernels: Path, launch: bool) -> tuple[float, float, float]:
-    """Start the nodes once: seconds until the twin compensates and until all are ready, and processor time by then."""
+def _start(robot: str, logs: Path, kernels: Path, launch: bool, number: int, count: int) -> tuple[float, float, float]:
+    """Start the nodes for the `number`th time of `count`, from 0: seconds until the twin compensates and until all are
+    ready, and processor time by then."""
     from soft_twin_ros.running.arguments import robots_of
     from soft_twin_ros.running.graph import MANAGED
     from soft_twin_ros.watcher import watched
 
+    print("first start" if number == 0 else f"start {1 + number} of {count}", flush=True)
     variables = {"NUMBA_CACHE_DIR": str(kernels), "PYTHONDONTWRITEBYTECODE": ""}  # empty: as if it were not set
     text = f"{{starts: {robot}}}"
     (request,) = robots_of(text)
     names = [node.name for node in request.specs]
     solver = max((name for name in names if name in MANAGED), key=MANAGED.index)
-    with watched([request], logs, variables, text if launch else "") as running:
+    with watched([request], logs / str(number), variables, text if launch else "") as running:
         health, unready, compensating = running.watcher.robots["starts"].health, {}, None
         while compensating is None or unready:
             running.watcher.look(LOOK_PERIOD)

@@ -75,14 +75,14 @@ def checked_kind(value: Any, kind: type | tuple[type, ...], expected: str, what:
     return value
 
 
-def checked_count(value: Any, what: str) -> int:
-    """A whole number, 1 or more.
+def checked_count(value: Any, what: str, least: int = 1) -> int:
+    """A whole number, `least` or more.
 
     Raises:
         InputError: it is something else.
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{what}: {in_words(value)}: expected 1 or more")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{what}: {in_words(value)}: expected {least} or more")
     return int(value)
 
 

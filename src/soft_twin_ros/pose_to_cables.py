@@ -13,7 +13,7 @@ and the driver's watchdog acts.
 import sys
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -32,7 +32,7 @@ from soft_twin.files import is_missing
 from soft_twin.inverse.plate import FemPlate, out_of_reach
 from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_answer import PlateAnswer, answer
-from soft_twin.inverse.plate_holder import Held
+from soft_twin.inverse.plate_holder import Held, Once
 from soft_twin.inverse.plate_rest import Measured, straight_rest
 from soft_twin.robots.alignment_file import read_alignment, write_alignment
 from soft_twin.robots.fem_robot import FemRobot
@@ -290,7 +290,7 @@ class PoseToCables(ManagedNode):
     def _steer_by(self, model: PlateModel) -> None:
         """That model from now on; what is in reach is asked of another one like it, where it has a state."""
         name, self._controller.model = self._wanted, model
-        self._holder.scout = cache(lambda: self.robot.build_twin(name)) if model.moves else lambda: model
+        self._holder.scout = Once(partial(self.robot.build_twin, name)) if model.moves else lambda: model
 
     def _tick(self, dt: float) -> Held | None:
         measured = self._measured()

@@ -1,5 +1,8 @@
 """A plate's loop: what opens it, what it says then, and what no command exceeds."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import yaml
@@ -213,6 +216,20 @@ def test_what_is_in_reach_is_asked_of_another_model_than_steers():
     assert holder.scout() is not holder.controller.model
     np.testing.assert_array_equal(holder.scout().gravity, LYING)
     assert holder.scout().payload == 0.4
+
+
+@pytest.mark.parametrize("model", ["pcc_arc", "fem"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda holder: pickle.loads(pickle.dumps(holder))])
+def test_a_copy_asks_a_model_of_its_own_what_is_in_reach(model, copied):
+    holder = soft_twin.load_robot("neck").build_plate_holder(model)
+    early = copied(holder)
+    holder.aim(0.1, 0.0)
+    late = copied(holder)
+    scouts = [one.scout() for one in (holder, early, late)]
+    assert len(set(map(id, scouts))) == 3
+    for one, scout in zip((holder, early, late), scouts, strict=True):
+        assert scout is one.scout() and (scout is one.controller.model) == (model == "pcc_arc")
+        assert one.within_reach(0.2, 0.1) == (0.2, 0.1)
 
 
 def with_four_cables(folder):

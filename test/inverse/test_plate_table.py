@@ -47,6 +47,17 @@ def test_away_from_the_load_that_it_was_made_under_it_says_so(table, fem):
     assert np.hypot(*off) > 0.2, "as the caveat warns of"
 
 
+@pytest.mark.parametrize(
+    ("gravity", "payload"),
+    [([0.0, np.nan, -9.81], 0.0), ("down", 0.0), ([0.0, 0.0, -9.81], np.nan), ([0, 0, -9.8], "a")],
+)
+def test_a_load_that_is_none_is_refused(table, gravity, payload):
+    caveat = table.caveat
+    with pytest.raises(InputError, match="gravity|payload"):
+        table.bear(gravity, payload)
+    assert table.caveat == caveat
+
+
 def test_the_way_back_ends_where_it_began(table):
     for pose in POSES:
         np.testing.assert_allclose(table.orientation(table.displacements(*pose)), pose, atol=1e-6)

@@ -195,7 +195,13 @@ def test_a_twin_that_was_told_too_much_finds_itself_again(upright):
     np.testing.assert_allclose(upright.displacements(*POSES[1]), whole, atol=2e-5)
 
 
-@pytest.mark.parametrize("payload", [-0.1, np.nan, np.inf])
+@pytest.mark.parametrize("displacements", [None, [None, 0.0, 0.0], "abc", [0.0, 0.0]])
+def test_displacements_of_a_plate_are_a_number_for_each_cable(upright, displacements):
+    with pytest.raises(InputError, match="displacements: "):
+        upright.orientation(displacements)
+
+
+@pytest.mark.parametrize("payload", [-0.1, np.nan, np.inf, "a", None, [0.1, 0.2]])
 def test_a_payload_that_is_no_mass_is_refused(upright, payload):
     with pytest.raises(InputError, match="payload"):
         upright.bear(DOWN, payload)

@@ -286,3 +286,12 @@ def test_tip_force_is_found(arm, cases):
     shape = estimator.update(truth.inclinations, case.pressures)
     assert shape.tip_force == pytest.approx(case.tip_force, abs=0.15)
     assert mean_node_error(shape, truth) < 1e-3
+
+
+@pytest.mark.parametrize("seed", ["a", -1, np.nan, 1.5, True])
+def test_a_seed_that_is_none_is_refused_and_nothing_forgotten(arm, straight, straight_pressures, seed):
+    estimator = arm.build_estimator()
+    estimator.update(straight.inclinations, straight_pressures)
+    with pytest.raises(InputError, match=f"seed: {seed!r}: expected 0 or more"):
+        estimator.reset(seed)
+    assert estimator.update(np.full(20, np.nan), straight_pressures).stale

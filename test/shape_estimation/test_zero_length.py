@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,10 @@ def test_a_shape_is_laid_on_its_base_turned_and_mirrored(straight):
 def test_unknown_start_is_an_error(arm):
     with pytest.raises(InputError, match="random, collapsed, expanded"):
         arm.build_estimator("zero_length", start="upside down")
+
+
+@pytest.mark.parametrize(("kept", "words"), [(None, "expected a shape"), (19, "a shape of 19 struts, the arm has 20")])
+def test_a_start_that_is_no_shape_of_the_arm_is_refused(arm, straight, kept, words):
+    shape = "a" if kept is None else dataclasses.replace(straight, nodes=straight.nodes[: 2 * kept])
+    with pytest.raises(InputError, match=words):
+        arm.build_estimator("zero_length").start_at(shape)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
+from soft_twin.errors import InputError
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.simulations import learnable
 from soft_twin.studies.learning import prediction
@@ -103,6 +104,23 @@ def test_no_map_is_empty_where_there_are_few_frames(count, tmp_path, monkeypatch
     draw(tmp_path, Lifted(0.002, 0.0005), frames()[:count])
     *maps, _ = drawn[0].axes  # the last is the colour bar's
     assert len(maps) == 2 * count and all(each.collections for each in maps)
+
+
+def test_axes_in_space_are_all_named_and_alike(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(prediction, "write_picture", lambda path, figure, **_: drawn.append(figure))
+    draw(tmp_path, Lifted(0.02, 0.0005), frames())
+    *plots, _ = drawn[0].axes
+    for plot in plots:
+        assert [plot.get_xlabel(), plot.get_ylabel(), plot.get_zlabel()] == ["x [mm]", "y [mm]", "z [mm]"]
+        sides = [np.ptp(limits) for limits in (plot.get_xlim(), plot.get_ylim(), plot.get_zlim())]
+        np.testing.assert_allclose(plot._box_aspect / plot._box_aspect[0], np.array(sides) / sides[0])
+
+
+def test_too_few_simulations_are_refused_before_anything_is_computed(tmp_path):
+    with pytest.raises(InputError, match="12 simulations are too few for 9 pressures"):
+        prediction.predict("membrane", tmp_path, 12)
+    assert not list(tmp_path.iterdir())
 
 
 def test_frames_stay_what_they_are_whatever_is_learned_from_them():

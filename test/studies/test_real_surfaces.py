@@ -107,6 +107,22 @@ def test_what_is_not_there_or_broken_is_told(tmp_path):
         segment._moved(tmp_path / "100mbar_V3.c3d")
 
 
+def test_rows_are_those_of_what_is_in_the_recordings(tmp_path, monkeypatch):
+    recording = tmp_path / "there" / "1" / "shape.txt"
+    recording.parent.mkdir(parents=True)
+    asked = []
+
+    def read(data, say):
+        asked.append(float(recording.read_text()))
+        return [tested.Tested("a sheet", "3 shapes", "shape 1", "mm", 4.0, asked[-1], 9.0, 3.0)]
+
+    monkeypatch.setattr(real_surfaces, "PARTS", {"sheet": (Path("there"), read)})
+    for error in ("1.25", "1.25", "2.75"):
+        recording.write_text(error)
+        assert f" {error} mm" in real_surfaces.run(tmp_path / "out", tmp_path)
+    assert asked == [1.25, 2.75]
+
+
 def test_parts_that_are_there_are_tabled_and_drawn_and_others_named(tmp_path, monkeypatch):
     row = tested.Tested("a sheet", "3 shapes", "shape 1", "mm", 4.0, 1.0, 9.0, 3.0)
     (tmp_path / "there").mkdir()

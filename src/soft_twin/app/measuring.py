@@ -1,10 +1,13 @@
 """Timing and the rows of a benchmark's table."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,19 @@ class Figure:
     value: float
     unit: str = ""
     reach: str = ""
+
+
+def until_interrupted(results: Iterable[Result]) -> list[Result]:
+    """The results, or those that there are where it is interrupted (Ctrl-C), which is told; without any it ends."""
+    done = []
+    try:
+        for result in results:
+            done.append(result)
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        print("interrupted: what was done until then", flush=True)
+    return done
 
 
 def time_calls(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import checked_numbers, checked_vector, in_words
 from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.goals import DirectionGoal, EffortGoal, Goal
@@ -53,8 +53,7 @@ class FemPlate(PlateModel):
             InputError: gravity of a wrong size or not finite, or a payload that is not from 0 to 100 kg.
         """
         gravity = checked_vector(gravity, 3, "gravity")
-        if not 0.0 <= payload <= HEAVIEST:
-            raise InputError(f"payload: {payload:g} kg, expected a mass from 0 to {HEAVIEST:g} kg")
+        payload = checked_payload(payload)
         if payload != self.payload:
             self._hang(payload - self.payload)
         self.gravity, self.payload = gravity, payload
@@ -66,6 +65,7 @@ class FemPlate(PlateModel):
             InputError: wrong size or not finite.
             ConvergenceError: no equilibrium was found, neither from where the twin stood nor from its undeformed shape.
         """
+        displacements = checked_vector(displacements, self.twin.actuator_count, "displacements")
         try:
             self.twin.equilibrium(self.gravity, coordinates=displacements)
         except ConvergenceError:
@@ -185,6 +185,18 @@ class FemPlate(PlateModel):
 
     def _goals(self, axis: np.ndarray) -> list[Goal]:
         return [DirectionGoal(self.frame, AXIS, axis), EffortGoal(np.zeros(self.twin.actuator_count), priority=2)]
+
+
+def checked_payload(payload: float) -> float:
+    """A mass on a plate [kg].
+
+    Raises:
+        InputError: it is no number from 0 to 100 kg.
+    """
+    mass = checked_numbers(payload, "a mass in kg", "payload")
+    if mass.ndim or not 0.0 <= mass <= HEAVIEST:
+        raise InputError(f"payload: {in_words(payload)} kg, expected a mass from 0 to {HEAVIEST:g} kg")
+    return float(mass)
 
 
 def out_of_reach(asked: tuple[float, float], nearest: tuple[float, float]) -> str:

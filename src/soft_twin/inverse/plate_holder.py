@@ -54,6 +54,18 @@ class Held:
     noticed: tuple[str, ...] = ()
 
 
+class Once:
+    """What `build` makes, from the first time on that it is asked for; a copy makes one of its own, or copies it."""
+
+    def __init__(self, build: Callable[[], PlateModel]):
+        self._build, self._built = build, None
+
+    def __call__(self) -> PlateModel:
+        if self._built is None:
+            self._built = self._build()
+        return self._built
+
+
 class PlateHolder:
     """See the module's docstring.
 
@@ -74,7 +86,7 @@ class PlateHolder:
         """`observer`: of the payload; None: the model is told of none."""
         self.controller, self.observer = controller, observer
         self.closed, self.goes_to_nearest, self.gravity = True, False, UPRIGHT
-        self.scout: Callable[[], PlateModel] = lambda: self.controller.model
+        self.scout: Callable[[], PlateModel] = self._steering
         self.alignment, self.at_rest = Alignment(), RestWatch()
         self._watch = PlateWatch()
         self.payload: Payload | None = None
@@ -179,6 +191,9 @@ class PlateHolder:
         self.alignment, self.payload, self._watch = alignment, None, PlateWatch()
         if self.observer is not None:
             self.observer.forget()
+
+    def _steering(self) -> PlateModel:
+        return self.controller.model
 
     def _twist_held(self) -> float:
         """How loads twist a plate that is held [rad]: as the model that steers has it, of a body as stiff as was found;

@@ -10,7 +10,7 @@ from numba import njit
 
 from soft_twin.checks import checked_vector, in_words
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.inverse.plate import FemPlate
+from soft_twin.inverse.plate import FemPlate, checked_payload
 from soft_twin.twins.constant_curvature import ConstantCurvature, pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.plate_model import PlateModel
@@ -95,8 +95,12 @@ class PlateTable(PlateModel):
         raise ConvergenceError(f"cables pulled in by {displacements.tolist()} m: no orientation explains them", ())
 
     def bear(self, gravity: np.ndarray, payload: float = 0.0) -> None:
-        """A table stays with the load that it was made under; `caveat` says how far that is from this one."""
-        self._borne = np.asarray(gravity, dtype=float), payload
+        """A table stays with the load that it was made under; `caveat` says how far that is from this one.
+
+        Raises:
+            InputError: as FemPlate.bear.
+        """
+        self._borne = checked_vector(gravity, 3, "gravity"), checked_payload(payload)
 
     @property
     def caveat(self) -> str:

@@ -29,6 +29,7 @@ from soft_twin.robots.fibres import fibre_directions
 from soft_twin.robots.obstacles import build_obstacle
 from soft_twin.robots.volumes import refuse_bare
 from soft_twin.twins.frames import Frame, NodesFrame, PointFrame, SectionFrame
+from soft_twin.twins.heights import check_heights
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import fem_robot as descriptions
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DEEP = 0.2  # of a body's thickness that may stand in an obstacle at rest
-NEAR = 1e-6  # [m] the end of a body, to a section
 
 
 class FemBuilder:
@@ -231,8 +231,7 @@ class FemBuilder:
 
 def _section(mesh: Mesh, z: float) -> SectionFrame:
     (*_, low), (*_, high) = mesh.bounds
-    if not low - NEAR <= z <= high + NEAR:
-        raise MeshError(f"the section z = {z:g} m lies beyond the body, {low:.4g}…{high:.4g} m")
+    check_heights(z, (low, high))
     return SectionFrame(z)
 
 

@@ -1,7 +1,7 @@
 """Any body of finite elements that cables, chambers or both move: one YAML file and, where it likes, one mesh."""
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -234,7 +234,7 @@ class FemRobot(DrivenRobot):
             DescriptionError, UsageError: as build_twin; or a cable has no drive.
         """
         from soft_twin.inverse.plate_controller import CommandLimits, PlateController
-        from soft_twin.inverse.plate_holder import PlateHolder
+        from soft_twin.inverse.plate_holder import Once, PlateHolder
         from soft_twin.inverse.plate_payload import PayloadObserver
 
         if (winches := self.winches) is None:
@@ -243,7 +243,7 @@ class FemRobot(DrivenRobot):
         controller = PlateController(self.build_twin(model), gains, limits)
         holder = PlateHolder(controller, PayloadObserver(self.build_twin("fem")))
         if controller.model.moves:
-            holder.scout = cache(lambda: self.build_twin(model))
+            holder.scout = Once(partial(self.build_twin, model))
         return holder
 
     def build_frames(self, body: "Body") -> "dict[str, Frame]":

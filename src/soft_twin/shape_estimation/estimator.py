@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from soft_twin.checks import checked_count
 from soft_twin.errors import InputError
 from soft_twin.shape_estimation.cold_start import PlaneModel, plane_minima
 from soft_twin.shape_estimation.faults import (
@@ -40,8 +41,12 @@ class Estimator(ABC):
         self.reset()
 
     def reset(self, seed: int | None = None) -> None:
-        """Forget the last shape: the next update is a cold start, random with that seed (default: 0)."""
-        self._random = np.random.default_rng(0 if seed is None else seed)
+        """Forget the last shape: the next update is a cold start, random with that seed (default: 0).
+
+        Raises:
+            InputError: a seed that is no whole number from 0; nothing is forgotten then.
+        """
+        self._random = np.random.default_rng(0 if seed is None else checked_count(seed, "seed", 0))
         self._last = None
         self._forget()
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.checks import checked_kind
 from soft_twin.errors import InputError
 from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.shape_estimation.estimator import Estimator
@@ -82,9 +83,15 @@ class ZeroLengthEstimator(Estimator):
         self.descent: Descent | None = None
 
     def start_at(self, shape: Shape) -> None:
-        """Go on from a shape, as if it were the last one."""
-        nodes = shape.nodes @ self.model.level.T
+        """Go on from a shape, as if it were the last one.
+
+        Raises:
+            InputError: it is no shape, or one of another number of struts.
+        """
         count = self.model.structure.strut_count
+        nodes = checked_kind(shape, Shape, "a shape, as update gives it", "start").nodes @ self.model.level.T
+        if len(nodes) != 2 * count:
+            raise InputError(f"start: a shape of {len(nodes) // 2} struts, the arm has {count}")
         axes = nodes[count:] - nodes[:count]
         self._centres = 0.5 * (nodes[:count] + nodes[count:])
         self._yaws = np.arctan2(axes[:, 1], axes[:, 0])

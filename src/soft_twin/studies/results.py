@@ -10,6 +10,7 @@ from soft_twin.files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from mpl_toolkits.mplot3d import Axes3D
 
 _unwritten: ContextVar[dict[Path, str] | None] = ContextVar("unwritten", default=None)
 
@@ -43,6 +44,16 @@ def write_text(path: Path, text: str) -> None:
     """
     with _noted(path), whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
+
+
+def label_space(plot: "Axes3D") -> None:
+    """Three axes in millimetres, alike, with room for their labels and for ticks that meet in a corner."""
+    plot.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]")
+    plot.set_zlabel("z [mm]", labelpad=18.0)
+    plot.set_box_aspect([high - low for low, high in (plot.get_xlim(), plot.get_ylim(), plot.get_zlim())], zoom=0.85)
+    plot.locator_params(nbins=3)
+    plot.tick_params(labelsize=7)
+    plot.tick_params("z", pad=8.0)
 
 
 @contextmanager

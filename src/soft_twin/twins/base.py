@@ -228,10 +228,18 @@ class Twin(ABC):
 
     @abstractmethod
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
-        """The value of a nodal field (n, 3, …) at the centre of the cross section at z [m]: (3, …)."""
+        """The value of a nodal field (n, 3, …) at the centre of the cross section at z [m]: (3, …).
+
+        Raises:
+            InputError: z is no number, not finite, or beyond the body's `span`.
+        """
 
     def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
-        """The values of a nodal field (n, 3) at the centres of the cross sections at `heights` (s,) [m]: (s, 3)."""
+        """The values of a nodal field (n, 3) at the centres of the cross sections at `heights` (s,) [m]: (s, 3).
+
+        Raises:
+            InputError: as `section`.
+        """
         return np.array([self.section(z, field) for z in heights])
 
     @property
@@ -246,7 +254,7 @@ class Twin(ABC):
 
     @abstractmethod
     def section_normal(self, z: float) -> np.ndarray:
-        """(3,) unit normal of the cross section at z [m], +z undeformed."""
+        """(3,) unit normal of the cross section at z [m], +z undeformed. Raises as `section`."""
 
     def section_arms(self, z: float) -> tuple[np.ndarray, np.ndarray]:
         """Nodes (k,) of the cross section at z [m], and where they are in it undeformed (k, 3), from their mean [m].

@@ -12,6 +12,7 @@ from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.mesh import surface_triangles
 from soft_twin.twins.base import Twin, read_only
 from soft_twin.twins.frames import Frame
+from soft_twin.twins.heights import check_heights
 
 
 class MeshTwin(Twin):
@@ -88,12 +89,14 @@ class MeshTwin(Twin):
     def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
         key = tuple(heights)
         if key not in self._stations:
+            check_heights(heights, self.span)
             self._stations[key] = csr_matrix(np.array([section_weights(self.body.mesh, z) for z in heights]))
         return self._stations[key] @ field
 
     def _section(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Nodes near the section at z [m], their weights, and where they lie across it (2, k)."""
         if z not in self._sections:
+            check_heights(z, self.span)
             weights = section_weights(self.body.mesh, z)
             near = np.flatnonzero(weights)
             self._sections[z] = near, weights[near], across_section(self.body.mesh, near)

@@ -7,6 +7,7 @@ import numpy as np
 from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.sections import section_normal, section_weights
 from soft_twin.twins.frames import STATIONS, Frame, NodesFrame
+from soft_twin.twins.heights import check_heights
 from soft_twin.twins.moving import MovingBody
 
 
@@ -58,11 +59,16 @@ class MovingMesh(MovingBody):
         return np.array([self.section(z, self.points) for z in self.stations])
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
-        """The value of a nodal field (n, 3) at the centre of the cross section at z [m]: (3,)."""
+        """The value of a nodal field (n, 3) at the centre of the cross section at z [m]: (3,).
+
+        Raises:
+            InputError: z is no number, not finite, or beyond the body.
+        """
         return self._weights(z) @ field
 
     def _weights(self, z: float) -> np.ndarray:
         """(n,) of the section at z [m]."""
         if z not in self._sections:
+            check_heights(z, (self.stations[0], self.stations[-1]))
             self._sections[z] = section_weights(self.model.body.mesh, z)
         return self._sections[z]

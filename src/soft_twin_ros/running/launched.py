@@ -38,11 +38,17 @@ def missing_launch() -> str:
     return ""
 
 
+def launcher() -> str:
+    """What nodes are started by where a launch is asked for: "ros2 launch", or "own processes" and why."""
+    missing = missing_launch()
+    return f"own processes ({missing})" if missing else "ros2 launch"
+
+
 class Launch:
     """A launch of robots in a process of its own, and the nodes below it.
 
     Attributes:
-        by: "ros2 launch", or "own processes" and why.
+        by: as `launcher`.
     """
 
     def __init__(self, robots: str, logs: Path, environment: Mapping[str, str]):
@@ -56,7 +62,7 @@ class Launch:
         missing = missing_launch()
         requests = robots_of(robots) if missing else []
         self._apart = [(each.namespace, spec.name) for each in requests for spec in each.specs]
-        self.by = f"own processes ({missing})" if missing else "ros2 launch"
+        self.by = launcher()
         ros2 = ["ros2"] if shutil.which("ros2") else [sys.executable, "-c", ROS2]
         own = [sys.executable, "-m", "soft_twin_ros.running.launched", str(logs), robots]
         words = own if missing else [*ros2, *LAUNCH, f"robots:={robots}"]

@@ -26,7 +26,7 @@ from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.manipulator import ROBOT
 from soft_twin.studies.learning.prediction import reality_of
 from soft_twin.studies.learning.shape import learned, reached_shape
-from soft_twin.studies.results import write_picture, write_text
+from soft_twin.studies.results import label_space, write_picture, write_text
 
 matplotlib.use("Agg")
 
@@ -148,7 +148,7 @@ def draw(folder: Path, content: dict, executed: dict[str, np.ndarray]) -> None:
         plot.scatter(*(MM * np.array(SCENE.ball.centre)), s=250.0, color="#cc79a7")
         told = "hits a stick" if content[name]["executed_mm"][0] <= 0.0 else "is free"
         plot.set_title(f"planned: {name}; the reality {told}", fontsize=9)
-        plot.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]")
+        label_space(plot)
         plot.view_init(elev=25.0, azim=-70.0)
     plot = figure.add_subplot(1, 3, 3)
     for (name, row), colour in zip(content.items(), ("#d55e00", "#0072b2"), strict=True):

@@ -31,7 +31,7 @@ from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import grid
 from soft_twin.learning.markers import learn_warp_by_markers
 from soft_twin.learning.registration import learn_warp_by_registration
-from soft_twin.learning.samples import random_shares
+from soft_twin.learning.samples import check_samples, random_shares
 from soft_twin.learning.simulations import (
     Simulations,
     inflation_of,
@@ -45,7 +45,7 @@ from soft_twin.learning.training import WarpTraining, Weights
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.studies.learning.captured import captured
-from soft_twin.studies.results import write_picture, write_text
+from soft_twin.studies.results import label_space, write_picture, write_text
 
 if TYPE_CHECKING:
     from soft_twin.descriptions.learning import Learning
@@ -103,8 +103,14 @@ def predict(name: str, folder: Path, count: int | None = None, seed: int = 0, se
 
 
 def of_simulations(name: str, count: int | None) -> tuple[FemRobot, "Learning"]:
-    """As `learnable`, of another number of simulations, where one is given."""
+    """As `learnable`, of another number of simulations, where one is given.
+
+    Raises:
+        UsageError: as `learnable`.
+        InputError: too few simulations for the robot's pressures.
+    """
     robot, learning = learnable(name)
+    check_samples(len(robot.chamber_names), learning.simulations if count is None else count)
     return robot, learning if count is None else learning.model_copy(update={"simulations": count})
 
 
@@ -311,8 +317,11 @@ def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray
             )
             told = f"mean {distances.mean():.2f}, largest {distances.max():.1f} mm"
             plot.set_title(f"unseen {i + 1}, {name}: {told}", fontsize=8)
-            plot.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]")
-            plot.locator_params(nbins=5 if flat else 3)
+            if flat:
+                plot.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]")
+                plot.locator_params(nbins=5)
+            else:
+                label_space(plot)
     figure.colorbar(shown, ax=axes, label="distance to the true surface [mm]", shrink=0.8)
     write_picture(folder / "shapes.png", figure, dpi=110, bbox_inches="tight")  # else labels of 3D axes are cut
     _draw_histograms(folder, {name: np.concatenate([each[1] for each in own]) for name, own in maps.items()})

@@ -43,7 +43,8 @@ def run(folder: Path, data: Path) -> str:
     there = [name for name, (own, _) in PARTS.items() if (data / own).is_dir()]
     if not there:
         raise UsageError(f"no recordings in {data}: --data or $SOFT_TWIN_DATA says where they are")
-    found = compute_all(partial(tested_part, str(data)), there, store=folder / "parts")
+    cases = [(name, recordings(data / PARTS[name][0])) for name in there]
+    found = compute_all(partial(tested_part, str(data)), cases, store=folder / "parts")
     terminal_progress("")
     rows = [Tested(**row) for part in found for row in json.loads(str(part["rows"]))]
     write_text(folder / "table.json", json.dumps([asdict(row) for row in rows], indent=1))
@@ -52,8 +53,14 @@ def run(folder: Path, data: Path) -> str:
     return "\n".join([table(rows), *left_out])
 
 
-def tested_part(data: str, name: str) -> dict[str, str]:
-    """The rows of a part, as JSON."""
+def recordings(folder: Path) -> list[str]:
+    """All files in a folder: what is in them is what stored rows belong to."""
+    return sorted(str(file) for file in folder.rglob("*") if file.is_file())
+
+
+def tested_part(data: str, case: tuple[str, list[str]]) -> dict[str, str]:
+    """The rows of a part, which is a name and its recordings, as JSON."""
+    name, _ = case
     return {"rows": json.dumps([asdict(row) for row in PARTS[name][1](Path(data), terminal_progress)])}
 
 

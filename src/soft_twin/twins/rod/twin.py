@@ -21,6 +21,7 @@ import numpy as np
 
 from soft_twin.checks import checked_vector
 from soft_twin.twins.base import Actuation, Linearisation, Twin, read_only
+from soft_twin.twins.heights import check_heights
 from soft_twin.twins.rod import kernels
 from soft_twin.twins.rod.minimum import Potential, below_saddle, minimise
 
@@ -184,11 +185,13 @@ class RodTwin(Twin):
         return float(found.norms[-1]), iterations
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
+        check_heights(z, self.span)
         node = min(max(bisect_left(self._heights, z) - 1, 0), len(self.element_lengths) - 1)
         fraction = (z - self._heights[node]) / self.element_lengths[node]
         return (1.0 - fraction) * field[node] + fraction * field[node + 1]
 
     def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
+        check_heights(heights, self.span)
         nodes = np.clip(np.searchsorted(self._z, heights) - 1, 0, len(self.element_lengths) - 1)
         fractions = ((heights - self._z[nodes]) / self.element_lengths[nodes])[:, None]
         return (1.0 - fractions) * field[nodes] + fractions * field[nodes + 1]
