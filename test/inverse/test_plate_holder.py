@@ -26,13 +26,16 @@ class Observer:
 
     def __init__(self):
         self.fails, self.steady, self.resets, self.looks, self.twist = False, True, 0, 0, 0.0
-        self.slides, self.feels = [], []
+        self.slides, self.feels, self.mass = [], [], 0.3
 
     def update(self, gravity, sight, tensions, dt):
         self.looks += 1
         if self.fails:
             raise ConvergenceError("broke down", ())
-        return Payload(0.3, 0.01, 1.0, self.steady)
+        return Payload(self.mass, 0.01, 0.9, self.steady)
+
+    def tare(self):
+        self.mass = 0.0
 
     def slide(self, displacements):
         self.slides.append(displacements)
@@ -84,6 +87,15 @@ def test_an_imu_that_is_lost_or_wrong_opens_the_loop_and_is_named(holder, lost, 
     assert not found.tick.closed and np.isfinite(found.tick.displacements).all()
     np.testing.assert_array_equal(found.tick.correction, before)
     assert held(holder, STANDING).open_because == "", "it is closed again with the next good sample"
+
+
+def test_what_a_tare_has_said_to_be_nothing_is_nothing_at_once_and_was_not_taken_off(chord):
+    holder, pulled = PlateHolder(PlateController(chord), Observer()), Measured(DOWN, DOWN, np.full(3, 2.0))
+    assert held(holder, pulled, 1.5 * OBSERVED_EVERY).payload.mass == holder.borne == 0.3
+    holder.tare()
+    assert (holder.borne, holder.payload.stiffness) == (0.0, 0.9)
+    told = [held(holder, pulled, DT) for _ in range(round(2.0 * OBSERVED_EVERY / DT))]
+    assert all(each.payload.mass == 0.0 and each.noticed == () for each in told)
 
 
 def test_a_base_that_was_seen_last_is_taken_to_stand_so_while_its_imu_is_lost(holder):

@@ -8,7 +8,7 @@ model alone steers then, from where the integral stands.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -171,6 +171,8 @@ class PlateHolder:
         self._watch.tare()
         if self.observer is not None:
             self.observer.tare()
+        if self.payload is not None:
+            self.payload = replace(self.payload, mass=0.0, steady=False)  # until the next look
         return self.observer is not None
 
     def align(self, plate: FemPlate) -> None:
