@@ -1,5 +1,7 @@
 """The validation of dynamics, over short times."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -62,3 +64,18 @@ def test_eulers_equations_about_a_principal_axis():
     rotation = euler_rotation(np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 0.5]), 1.0)
     assert rotation[0, 0] == pytest.approx(np.cos(0.5))
     assert rotation[1, 0] == pytest.approx(np.sin(0.5))
+
+
+def test_the_legend_hides_no_error_and_energies_are_named(monkeypatch):
+    drawn, times, steps = [], np.linspace(0.0, 1.0, 50), np.array([4e-3, 2e-3, 1e-3])
+    monkeypatch.setattr(dynamics, "write_picture", lambda path, figure, **_: drawn.append(figure))
+    swing = dynamics.Energies(times, np.ones(50), np.cos(9.0 * times) ** 2)
+    names = [f"angular momentum error, Crank–Nicolson {order}" for order in (1, 1, 2, 2, 2, 2)]
+    studies = {f"{name}{i}": dynamics.Convergence(steps, steps ** int(name[-1])) for i, name in enumerate(names)}
+    dynamics._draw(Path("dynamics.png"), swing, studies)
+    course, _, orders = drawn[0].axes
+    drawn[0].canvas.draw()
+    assert [text.get_text() for text in course.get_legend().get_texts()] == ["kinetic", "elastic", "sum"]
+    hidden = orders.get_legend().get_window_extent()
+    for line in orders.get_lines():
+        assert not any(hidden.contains(*place) for place in orders.transData.transform(line.get_xydata()))

@@ -24,7 +24,7 @@ class Lifted:
     def __init__(self, simulated, corrected, reference=None):
         self._lifts, self.inputs = (simulated, corrected), SimpleNamespace(reference=reference)
         mean = np.zeros((4, 4, 3))
-        mean[..., 2] = 300.0 * (simulated > 0.01)  # [mm]: not flat, drawn in space
+        mean[0, :, 2] = 300.0 * (simulated > 0.01)  # [mm]: not flat, drawn in space
         self.shapes = SimpleNamespace(mean=mean, size=200.0)
 
     def simulated(self, pressures, uv):

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,17 @@ from soft_twin.studies import silicone
 
 DATA = Path(os.environ.get("SOFT_TWIN_DATA", "../shared/data"))
 CUBE = "v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\nv 2 2 2\nt 0 1 2 3\nt 1 2 3 4\n"
+
+
+def test_points_of_the_picture_can_be_seen_in_its_legend(tmp_path, monkeypatch):
+    drawn, points = [], np.random.default_rng(0).uniform(-0.1, 0.0, (50, 3))
+    monkeypatch.setattr(silicone, "write_picture", lambda path, figure, **_: drawn.append(figure))
+    fit = silicone.Fit(20e3, points, points[:, :2], 0.0, 1e-3, 1e-3, 1e-3)
+    silicone.draw(tmp_path / "picture.png", "", SimpleNamespace(cloud=points), fit, fit)
+    drawn[0].canvas.draw()
+    surface, cloud, *_ = drawn[0].axes[0].get_legend().legend_handles
+    for handle in (surface, cloud):
+        assert handle.get_marker() == "." and handle.get_markersize() > 4.0
 
 
 @pytest.mark.skipif(not (DATA / "silicone_lidar").is_dir(), reason="no clouds of silicone here")

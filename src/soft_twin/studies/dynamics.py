@@ -245,12 +245,17 @@ def _draw(path: Path, swing: Energies, studies: dict[str, Convergence]) -> None:
     course.plot(swing.times[early], 1e3 * (swing.total - swing.kinetic)[early], label="elastic")
     course.plot(swing.times[early], 1e3 * swing.total[early], color="black", label="sum")
     course.set(xlabel="time [s]", ylabel="energy [mJ]", title="struck beam, first half second")
+    course.legend(fontsize=7, loc="center right")
     drift.plot(swing.times, 100.0 * (swing.total / swing.total[0] - 1.0), linewidth=0.6)
     drift.set(xlabel="time [s]", ylabel="deviation of the energy [%]", title="Crank–Nicolson at 1 ms")
     for name, each in studies.items():
         orders.loglog(1e3 * each.steps, each.errors / each.errors[0], "o-", label=f"{name}: {each.orders[-1]:.2f}")
     orders.set(xlabel="step [ms]", ylabel="error / that of the largest step", title="orders")
-    orders.legend(fontsize=7)
+    steps = next(iter(studies.values())).steps
+    orders.set_xticks(1e3 * steps, [f"{1e3 * step:g}" for step in steps])
+    orders.set_xticks([], minor=True)
+    orders.set_ylim(top=20.0)  # room for the legend above the lines
+    orders.legend(fontsize=7, loc="upper left")
     for axes in (course, drift, orders):
         axes.grid(alpha=0.3)
     write_picture(path, figure, dpi=110)

@@ -184,12 +184,14 @@ def draw(path: Path, title: str, cantilever: Cantilever, before: Fit, after: Fit
     figure = Figure(figsize=(11.0, 6.0), layout="constrained")
     side, below = figure.subplots(1, 2)
     for axes, other, label in ((side, 1, "y"), (below, 2, "z")):
-        axes.plot(*1e2 * after.surface[:, [0, other]].T, ",", color="#56b4e9", label="surface, found")
-        axes.plot(*1e2 * cantilever.cloud[:, [0, other]].T, ",", color="black", alpha=0.5, label="cloud")
+        axes.plot(*1e2 * after.surface[:, [0, other]].T, ".", markersize=0.7, color="#56b4e9", label="surface, found")
+        axes.plot(
+            *1e2 * cantilever.cloud[:, [0, other]].T, ".", markersize=0.7, color="black", alpha=0.5, label="cloud"
+        )
         axes.set(xlabel="x [cm]", ylabel=f"{label} [cm]", aspect="equal")
         axes.grid(alpha=0.3)
     for fit, style, what in ((before, "--", "authors' μ"), (after, "-", "found")):
         side.plot(*1e2 * fit.line.T, style, color="#d55e00", label=f"{what}: {1e-3 * fit.modulus:.1f} kPa")
     side.set(title=title)
-    side.legend(fontsize=8, markerscale=20)
+    side.legend(fontsize=8, markerscale=10.0)
     write_picture(path, figure, dpi=110)
