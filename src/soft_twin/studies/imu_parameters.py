@@ -35,6 +35,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "velocity_std": (0.15, 1.5),
     "position_std": (0.15, 1.5),
 }
+FOLDERS = {"BROAD": "broad", "RepoIMU": "repoimu"}  # of data sets, under that of recordings
 POOL = 64
 BEST = POOL // 8
 SEED = 0
@@ -78,15 +79,24 @@ def run(folder: Path, data: Path) -> str:
         folds.append(Fold(trial.name, sets[i], chosen, _ekf_degrees(chosen, trial), vqf[i]))
     _draw(folder / "left_out.png", folds)
     final = choose(pool, errors / vqf, sets)
-    return "\n\n".join([fold_table(folds), spread_table(folds, final)])
+    return "\n\n".join([fold_table(folds), spread_table(folds, final), *missing(data, sets)])
 
 
 def trials(data: Path) -> Iterator[tuple[str, OpticalTrial]]:
     """Name of the data set and trial, of all that are at hand."""
-    for path in sorted((data / "broad").glob("*.mat")):
+    for path in sorted((data / FOLDERS["BROAD"]).glob("*.mat")):
         yield "BROAD", read_broad(path)
-    for path in repoimu_paths(data / "repoimu"):
+    for path in repoimu_paths(data / FOLDERS["RepoIMU"]):
         yield "RepoIMU", read_repoimu(path)
+
+
+def missing(data: Path, sets: np.ndarray) -> list[str]:
+    """A line for each data set of which no trial (trials,) is at hand."""
+    return [
+        f"no trial of {name} in {data / below}: all is chosen without it"
+        for name, below in FOLDERS.items()
+        if name not in sets
+    ]
 
 
 def parameter_pool(count: int, seed: int) -> np.ndarray:

@@ -99,6 +99,19 @@ def test_a_run_tells_draws_and_records(module, brief, tmp_path):
     assert "/slender/run/phase" in recorded and len(recorded) > 2
 
 
+def test_a_friction_that_is_known_well_is_not_told_as_known_exactly():
+    row = {
+        "friction": 0.25,
+        "found": {"cable_friction": 0.256},
+        "uncertainties": {"cable_friction": 0.0021},
+        "predicted_mm": {"with friction": 0.07, "without": 3.82},
+        "held_deviation": 2.1,
+        "moved_deviation": 0.0021,
+    }
+    head, line = friction.table([row]).splitlines()
+    assert "0.256 ±  0.21 %" in line and len(head) == len(line)
+
+
 def test_a_tuning_keeps_its_simulations(brief, tmp_path, monkeypatch):
     coarse = {"moduli": (0.6e6, 0.8e6, 1.0e6, 1.2e6), "dampings": (0.2, 0.4, 0.6, 0.8)}
     monkeypatch.setattr(tune, "search_grid", partial(search_grid, **coarse))

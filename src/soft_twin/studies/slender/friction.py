@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release, read_release
 from soft_twin.calibration.tune import NOISE, tune
-from soft_twin.calibration.tuned import DT
+from soft_twin.calibration.tuned import DT, percent
 from soft_twin.emulation.plant import Plant
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.parallel import terminal_progress
@@ -135,12 +135,12 @@ def sensitivity(twin: CableTube, release: Release, values: dict[str, float]) -> 
 
 def table(rows: list[dict[str, Any]]) -> str:
     """A line a robot."""
-    columns = f"{'found':>14} {'unseen motion, rms [mm]: μ known':>34} {'not':>6}"
+    columns = f"{'found':>17} {'unseen motion, rms [mm]: μ known':>34} {'not':>6}"
     lines = [f"{'μ':>6} {columns} {'± μ: winches held':>19} {'moved':>7}"]
     for row in rows:
         found, spread, predicted = row["found"][FRICTION], row["uncertainties"][FRICTION], row["predicted_mm"]
         lines.append(
-            f"{row['friction']:6.2f} {found:7.3f} ± {100.0 * spread:2.0f} % {predicted['with friction']:34.2f} "
+            f"{row['friction']:6.2f} {found:7.3f} ± {percent(spread):>7} {predicted['with friction']:34.2f} "
             f"{predicted['without']:6.2f} {100.0 * row['held_deviation']:17.0f} % "
             f"{100.0 * row['moved_deviation']:5.1f} %"
         )
