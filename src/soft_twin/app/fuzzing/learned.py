@@ -51,7 +51,8 @@ def good_frames(work: Path) -> bytes:
     """A table, of scans that are written into the folder."""
     surface, normals = _surface()
     pressures = np.array([[0.0, 3000.0], [1500.0, 200.0], [3000.0, 3000.0]])
-    write_recording(work, pressures, CHAMBERS, [Scan(surface, normals)] * 3, np.array([5.0, 60.0, 90.0]))
+    scans = [Scan((1.0 + stretch) * surface, normals) for stretch in (0.0, 0.02, 0.04)]
+    write_recording(work, pressures, CHAMBERS, scans, np.array([5.0, 60.0, 90.0]))
     return (work / TABLE).read_bytes()
 
 
