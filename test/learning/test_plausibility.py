@@ -119,8 +119,9 @@ def test_frames_beyond_where_the_twin_balloons_are_told(tmp_path):
     mine = content(12_000.0)
     (tmp_path / "two_rooms.yaml").write_text(yaml.safe_dump(mine), encoding="utf-8")
     robot, learning = learnable(tmp_path / "two_rooms.yaml")
-    scan = Scan(np.random.default_rng(0).uniform(-0.05, 0.05, (40, 3)), np.tile([0.0, 0.0, 1.0], (40, 1)))
-    write_recording(tmp_path, np.array([[9000.0, 0.0], [500.0, 11_500.0]]), robot.chamber_names, [scan] * 2)
+    points = np.random.default_rng(0).uniform(-0.05, 0.05, (2, 40, 3))
+    scans = [Scan(each, np.tile([0.0, 0.0, 1.0], (40, 1))) for each in points]
+    write_recording(tmp_path, np.array([[9000.0, 0.0], [500.0, 11_500.0]]), robot.chamber_names, scans)
     read_recording(tmp_path, robot.chamber_names, pressure_limits(robot), 0.15)
     with pytest.raises(
         RecordingError, match=r"frame 1 \(frame_0001.ply\): right 11500 Pa: the twin balloons above 110"
