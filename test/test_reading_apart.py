@@ -111,6 +111,20 @@ def test_an_interruption_ends_what_was_called_apart():
     wait_until(lambda: not is_alive(apart))
 
 
+def test_an_interruption_while_it_is_started_ends_it_too(monkeypatch):
+    start, started = subprocess.Popen.__init__, []
+
+    def interrupted(self, *words, **options):
+        start(self, *words, **options)
+        started.append(self.pid)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        call_apart("time:sleep", [600])
+    wait_until(lambda: not is_alive(*started))
+
+
 def is_alive(process):
     """Not one that was killed, and of which nobody has taken note yet."""
     try:

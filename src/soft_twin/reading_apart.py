@@ -4,6 +4,7 @@ A broken file makes some of them loop for ever, fill the memory, exit, or crash;
 the process that they are in. In a process of its own each of these is one line. A start costs 0.15 s.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -11,7 +12,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,14 @@ def call_apart(function: str, arguments: Sequence, seconds: float = math.inf, me
         ApartError: it raised something, gave up, or was killed.
         EndlessError: it took longer.
     """
-    request = json.dumps([sys.path, *function.split(":"), arguments, memory, seconds, LARGEST_ANSWER])
-    command = [sys.executable, "-I", str(_CHILD), request]
+    request = [sys.path, *function.split(":"), arguments, memory, seconds, LARGEST_ANSWER]
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**os.environ, **_SIMPLE}, timeout=WAIT * seconds if math.isfinite(seconds) else None, check=False,
-        )  # fmt: skip
+        with _lifeline() as line:
+            command = [sys.executable, "-I", str(_CHILD), json.dumps([*request, *line])]
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=line,
+                env={**os.environ, **_SIMPLE}, timeout=WAIT * seconds if math.isfinite(seconds) else None, check=False,
+            )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise EndlessError from None
     except OSError as cause:
@@ -82,3 +84,18 @@ def call_apart(function: str, arguments: Sequence, seconds: float = math.inf, me
     if not good:
         raise ApartError(one_line(answer))
     return answer
+
+
+@contextlib.contextmanager
+def _lifeline() -> Iterator[tuple[int, ...]]:
+    """The descriptor of a pipe for a child, which ends with this block: an interruption may come while the child is
+    being started, when nobody knows it yet who could end it. None where children inherit no descriptors."""
+    if os.name != "posix":
+        yield ()
+        return
+    line, held = os.pipe()
+    try:
+        yield (line,)
+    finally:
+        os.close(line)
+        os.close(held)

@@ -1,8 +1,9 @@
 """The process that `reading_apart.py` starts. It imports nothing of this package, so that it starts quickly.
 
 Arguments: a JSON list of the parent's import path, the reader's module and name, what it is called with, and
-how much it may take: memory [bytes], processor time [s], bytes of its answer. The answer, on standard output, is a
-pickled pair: true and what was read, or false and why it could not be.
+how much it may take: memory [bytes], processor time [s], bytes of its answer; and the descriptor of a pipe, if there
+is one, with whose end nobody waits for it any more. The answer, on standard output, is a pickled pair: true and what
+was read, or false and why it could not be.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import math
 import os
 import pickle
 import sys
+import threading
 import traceback
 
 try:
@@ -27,7 +29,9 @@ class _GivenUpError(Exception):
 
 def main() -> None:
     """Read, answer, end."""
-    path, module, name, arguments, memory, seconds, largest = json.loads(sys.argv[1])
+    path, module, name, arguments, memory, seconds, largest, *line = json.loads(sys.argv[1])
+    if line:
+        threading.Thread(target=_end_with, args=line, daemon=True).start()
     sys.path[:] = path
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # libraries in C talk, too
@@ -36,6 +40,11 @@ def main() -> None:
         _limit(memory, seconds)
     with answer:
         answer.write(_pickled(read, arguments, largest))
+
+
+def _end_with(line: int) -> None:
+    os.read(line, 1)
+    os._exit(1)
 
 
 def _pickled(read, arguments: list, largest: int) -> bytes:

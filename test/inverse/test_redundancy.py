@@ -116,7 +116,7 @@ def test_a_place_that_is_held_is_an_answer_though_nine_pressures_are_on_a_long_w
 
 
 def test_a_time_limit_is_positive(inverse):
-    with pytest.raises(InputError, match="time limit of 0 s: it must be positive"):
+    with pytest.raises(InputError, match="time limit of 0.0 s: it must be positive"):
         inverse.solve(UPRIGHT, TARGETS[0], time_limit=0.0)
 
 
