@@ -120,8 +120,7 @@ def _crossings(
         if np.abs(np.take_along_axis(far, best, axis=0)).max() < CLOSE:
             break
         for t, value in zip(tried, far, strict=True):
-            side = np.where(value < 0.0, 0, 1)
-            nearer = inward[side, 0] * (t - np.take_along_axis(ends, side[None], axis=0)[0]) > 0.0
-            columns = np.flatnonzero(nearer)
-            ends[side[columns], columns], values[side[columns], columns] = t[columns], value[columns]
+            nearer = np.flatnonzero((ends[0] < t) & (t < ends[1]))
+            side = np.where(value[nearer] < 0.0, 0, 1)
+            ends[side, nearer], values[side, nearer] = t[nearer], value[nearer]
     return found
