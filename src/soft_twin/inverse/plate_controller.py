@@ -258,6 +258,12 @@ class PlateController:
             reason=self._reason,
         )
 
+    def unlearn(self, dt: float) -> None:
+        """What was seen was not so: what was integrated dies away, over `dt` [s] now, and counts for nothing later."""
+        self.correction = np.exp(-self.gains.bandwidth * dt) * self.correction
+        self._known, self._rested = self._unknown(self._reference), 0.0
+        self._observations, self._squared_shares = 0, 0.0
+
     def begin_model_anew(self) -> None:
         """The model goes from its straight body to what is asked of it; the last command is held meanwhile."""
         self.model.reset()

@@ -4,7 +4,8 @@ From the two gravities, and how a model has loads twist the plate, follows how i
 the tensions what hangs on it (`plate_payload`), and what the cables shall do (`plate_controller`), by a model that is
 told gravity and payload. One that has no answer for long is told of half that payload: what was found may be wrong, and
 what a model does not know the integral sees to. What is missing or makes no sense opens the loop, and is named: the
-model alone steers then, from where the integral stands.
+model alone steers then, from where the integral stands. Where the plate does not go where it is pulled
+(`plate_response`) what was learnt from seeing it is forgotten.
 """
 
 from collections.abc import Callable
@@ -19,12 +20,14 @@ from soft_twin.inverse.plate import FemPlate, out_of_reach
 from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_controller import BEHIND, PlateController, PlateTick
 from soft_twin.inverse.plate_payload import Payload, PayloadObserver
+from soft_twin.inverse.plate_response import PlateResponse, how_far
 from soft_twin.inverse.plate_rest import Measured, RestWatch, finite, straight_rest
 from soft_twin.inverse.plate_sight import Sight, look
 from soft_twin.inverse.plate_watch import PlateWatch
 from soft_twin.twins.plate_model import REACHED, PlateModel, apart
 
 CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the body: one of them is wrong
+HANGS = 1.5  # [rad] from where it is expected, that a plate which nobody holds may hang away at the most
 LATE = 0.15  # [s] by as much as was told within that time, and BEHIND, cables may be away: else they do not follow
 OBSERVED_EVERY = 0.5  # [s] between two looks at the payload …
 AGAIN, MOST_AGAIN = 0.2, 2  # [s] … and to so many more where the plate rests, but the observer's twin is not yet there
@@ -88,7 +91,7 @@ class PlateHolder:
         self.closed, self.goes_to_nearest, self.gravity = True, False, UPRIGHT
         self.scout: Callable[[], PlateModel] = self._steering
         self.alignment, self.at_rest = Alignment(), RestWatch()
-        self._watch = PlateWatch()
+        self._watch, self._response, self._astray = PlateWatch(), PlateResponse(), False
         self.payload: Payload | None = None
         self._sight: Sight | None = None
         self._since = self._speed = 0.0
@@ -101,9 +104,10 @@ class PlateHolder:
         Raises:
             InputError: not finite.
         """
-        bend = self.controller.expected if self._sight is None else self._sight.bend
+        believed = self._sight is not None and how_far(self._sight, self.controller.expected) <= HANGS
+        bend = self._sight.bend if believed else self.controller.expected
         self.controller.begin_at(bend, displacements)
-        self._speed = 0.0
+        self._speed, self._response = 0.0, PlateResponse()
 
     def aim(self, pitch: float, roll: float, duration: float = 0.0) -> tuple[float, float]:
         """As PlateController.aim, at what `within_reach` says, which is returned. Raises as both."""
@@ -138,10 +142,18 @@ class PlateHolder:
         """
         self._sight, wrong = self._look(measured, dt, self._twist_held())
         sight = self._sight
-        away = self._away(finite(measured.displacements))
-        wrong = wrong or away
+        lagging = self._away(finite(measured.displacements))
+        wrong = wrong or lagging
+        astray = self._response.update(
+            self.controller.expected, self.controller.correction, None if wrong else sight, dt
+        )
+        if astray:
+            self.controller.unlearn(dt)
+        if astray and not self._astray:
+            self._forget_payload()
+        wrong, self._astray = wrong or astray, bool(astray)
         self._feel(measured, dt)
-        self._observe(sight, finite(measured.tensions), dt)
+        self._observe(None if astray else sight, finite(measured.tensions), dt)
         self.controller.model.bear(self.gravity, self.borne)
         closed = self.closed and not wrong
         before = self.controller.command
@@ -153,7 +165,7 @@ class PlateHolder:
         noticed = self._watch.update(resting, sight, self.payload, tensions, wanted, self.controller.names, dt)
         told = tuple(word for word in (*noticed, self.controller.model.caveat, self._relieved) if word)
         because = wrong or ("" if self.closed else "as it was asked for")
-        return Held(tick, sight, self.payload, because, not away, told)
+        return Held(tick, sight, self.payload, because, not lagging, told)
 
     def look(self, measured: Measured, dt: float) -> Sight | None:
         """How the plate stands while nobody holds it, `dt` [s] after the last look or update; None: not seen. The
@@ -190,7 +202,11 @@ class PlateHolder:
 
     def adopt(self, alignment: Alignment) -> None:
         """Another alignment from now on; what the observer has learnt by the last one is forgotten."""
-        self.alignment, self.payload, self._watch = alignment, None, PlateWatch()
+        self.alignment, self._response = alignment, PlateResponse()
+        self._forget_payload()
+
+    def _forget_payload(self) -> None:
+        self.payload, self._watch = None, PlateWatch()
         if self.observer is not None:
             self.observer.forget()
 
