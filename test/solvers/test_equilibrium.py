@@ -232,6 +232,13 @@ def test_a_load_that_nothing_can_hold_ends_in_an_error_with_its_history():
     assert error.value.worst_element is not None
 
 
+@pytest.mark.parametrize("load", [1e160, 1e300])
+def test_loads_whose_squares_are_beyond_all_numbers_balance_nothing(load):
+    twin = load_robot("slender").build_twin()
+    with pytest.raises(ConvergenceError, match="forces are not finite"):
+        twin.equilibrium([0.0, 0.0, -9.81], efforts=np.full(twin.actuator_count, load))
+
+
 def test_the_documentation_s_example_runs(capsys):
     text = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text(encoding="utf-8")
     names = {}

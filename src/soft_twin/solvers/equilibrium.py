@@ -166,7 +166,7 @@ class _Descent:
         if self._there is None:
             self._there = self._assemble()
         there = self._there
-        if not np.isfinite(there.gradient).all():
+        if not _finite(there):
             return False
         transform = self._model.unknowns.transform(self._pose)
         self._rows, self._rest = stacked(there.rows, transform), -(transform.T @ there.gradient.ravel())
@@ -235,8 +235,8 @@ class _Descent:
         """What to say of a search that has found no minimum."""
         there = self._there or self._model.assemble(self._pose, self._increment, self._multipliers)
         count = len(self.history)
-        if not np.isfinite(there.gradient).all():
-            what = f"forces are not finite after {count} steps: a load is not a number, or the body is inverted"
+        if not _finite(there):
+            what = f"forces are not finite after {count} steps: a load is no sane number, or the body is inverted"
         else:
             what = f"no minimum after {count} steps: the residual is {self.history[-1]:.3g} N"
         why = f", the body is free to move, or {UNSTABLE}" if self._loose else ""
@@ -338,6 +338,12 @@ class _Descent:
             return value + touch.merit(trial, model.rows(trial.points, multipliers) if rows is None else rows)
 
         return merit
+
+
+def _finite(there: Assembled) -> bool:
+    """Whether forces are, and their norm too: beside one that overflows everything would balance."""
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(np.linalg.norm(there.gradient)))
 
 
 def minimise(
