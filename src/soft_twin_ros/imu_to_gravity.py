@@ -196,12 +196,13 @@ class ImuToGravity(ManagedNode):
 
     def _read_board(self) -> None:
         board = ImuBoard(self.parameters.device)
-        self._board, self._fault = board, ""
-        self._heard = self.steady_now()
+        self._board, self._heard = board, self.steady_now()
         try:
             while not self._closing.is_set():
                 samples = board.read(READ_TIMEOUT)
                 self._clock_faults = board.faults
+                if samples or self._silent:
+                    self._fault = ""
                 for sample in samples:
                     raw = imu_message(sample, self._frame)
                     self._raw.publish(raw)

@@ -17,6 +17,7 @@ from sensor_msgs.msg import Imu, Temperature
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
+from soft_twin.errors import DeviceError
 from soft_twin_ros.conversions import header
 from soft_twin_ros.imu_to_gravity import BRIEF, ImuToGravity
 from soft_twin_ros.node import ERROR, WARN
@@ -172,6 +173,34 @@ def test_a_node_whose_board_takes_no_bytes_can_be_deactivated_and_activated_agai
     assert node.trigger_activate() == TransitionCallbackReturn.SUCCESS
     os.close(near)
     os.close(far)
+
+
+class Gone:
+    """A device that can be opened, and is gone when it is read: a bridge whose board is unplugged."""
+
+    def __init__(self, device):
+        self._device, self.faults = device, ()
+
+    def read(self, timeout):
+        time.sleep(0.02)
+        raise DeviceError(f"IMU at '{self._device}' is gone")
+
+    def close(self):
+        pass
+
+
+def test_a_device_that_is_gone_when_it_was_opened_stays_the_same_fault(node_of, monkeypatch):
+    """Who told it as opened in between would log an error each time."""
+    monkeypatch.setattr("soft_twin_ros.imu_to_gravity.ImuBoard", Gone)
+    node = node_of(device="/dev/bridge", reopen_period=0.05, appears_within=0.0)
+    node.begin()
+    told, end = set(), time.monotonic() + 10.0
+    while not node.health().message.endswith("is gone"):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    while len(told) < 2 and time.monotonic() < end - 8.0:
+        told.add(node.health().message)
+    assert told == {"IMU at '/dev/bridge' is gone"}
 
 
 def test_gravity_that_is_missing_for_a_moment_is_a_warning_and_then_an_error(node, board):
