@@ -1,10 +1,11 @@
 """What a plate that is held shows: cables that are slack, a payload that was put on or fell off, one that swings.
 
-Nothing of it opens the loop. A cable is slack where it pulls by less than TAUT while the plate is to rest, for as long
-as LASTS. A payload has changed where two looks that know it differ by more than they may err, wherever its centre is,
-and by more than CHANGED: by how much since before, for as long as SETTLES, as it is found better from look to look in
-that pose. Of a plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the
-plate swings; where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
+Nothing of it opens the loop. A cable is slack where it pulls by less than TAUT while the plate is to rest, for as
+long as LASTS. A payload has changed where two looks that know it differ by more than they may err, wherever its
+centre is, and by more than CHANGED: by how much since before, for as long as SETTLES, as it is found better from look
+to look in that pose. One that slides looks the same, which is said where there was one before and is one still. Of a
+plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the plate swings;
+where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
 """
 
 from collections import deque
@@ -105,7 +106,8 @@ class PlateWatch:
     def _tell_change_to(self, payload: Payload) -> None:
         change = payload.mass - self._before.mass
         what = "put on the plate" if change > 0.0 else "taken off the plate, or fell"
-        self._change, self._known, self._told = f"{abs(change):.2f} kg were {what}", payload, payload
+        slid = ", or what is on it slid" if min(payload.mass, self._before.mass) > CHANGED else ""
+        self._change, self._known, self._told = f"{abs(change):.2f} kg were {what}{slid}", payload, payload
 
     def _swing(self, resting: bool, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> str:
         if not resting or sight is None:
