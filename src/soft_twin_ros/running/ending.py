@@ -6,10 +6,10 @@ from soft_twin_ros.running.graph import NodeSpec
 
 CANNOT_START = 2  # exit status of a node that has said in one line why
 KILLED = "ended by {signal}: out of memory, or somebody has ended it"
-CRASHED = {
-    True: "a fault in its program, the lines above are its own",
-    False: "a fault in its program, the lines above are its own; respawn:=true starts such a node again",
-}
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS)
+FAULTY = "ended by {signal}: a fault in compiled code, of a library or a driver"
+CRASHED = "a fault in its program, the lines above are its own"
+NOT_RESPAWNED = "; respawn:=true starts such a node again"  # what a fault has ended may well work
 
 
 def ending(spec: NodeSpec, status: int, respawned: bool) -> str:
@@ -24,8 +24,10 @@ def ending(spec: NodeSpec, status: int, respawned: bool) -> str:
         return f"{node} could not start{then}: mend what it says above, then launch again"
     if status == 0:
         return f"{node} has ended without an error" + (": it is started again" if respawned else ": so does the launch")
-    why = CRASHED[respawned] if status > 0 else KILLED.format(signal=_name(-status))
-    return f"{node} ended with status {status} ({why})" + (": it is started again" if respawned else "")
+    killed = status < 0 and -status not in FAULTS
+    why = CRASHED if status > 0 else (KILLED if killed else FAULTY).format(signal=_name(-status))
+    remedy = "" if killed or respawned else NOT_RESPAWNED
+    return f"{node} ended with status {status} ({why}{remedy})" + (": it is started again" if respawned else "")
 
 
 def _name(number: int) -> str:

@@ -23,6 +23,16 @@ NODE = NodeSpec("recorder", "ear", "lab/left")
         ),
         (-99, False, "/lab/left/ear ended with status -99 (ended by signal 99: out of memory"),
         (
+            -11,
+            False,
+            "/lab/left/ear ended with status -11 (ended by SIGSEGV: a fault in compiled code, of a library or a driver",
+        ),
+        (
+            -6,
+            True,
+            "/lab/left/ear ended with status -6 (ended by SIGABRT: a fault in compiled code, of a library or",
+        ),
+        (
             1,
             False,
             "/lab/left/ear ended with status 1 (a fault in its program, the lines above are its own; respawn:",
