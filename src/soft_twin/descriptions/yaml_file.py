@@ -68,6 +68,7 @@ def read_document(
     missing: type[SoftTwinError] = DescriptionError,
     largest: int = MAX_FILE_SIZE,
     most: int = MAX_VALUES,
+    numbers: bool = True,
 ) -> Any:
     """Whatever is in a YAML file.
 
@@ -77,6 +78,7 @@ def read_document(
         missing: error where there is no such file.
         largest: size of the file [bytes].
         most: values in it, aliases counted with what they stand for.
+        numbers: false: they stay text, as they are written.
 
     Raises:
         DescriptionError: too large, or not YAML as the module's docstring says.
@@ -88,16 +90,22 @@ def read_document(
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DescriptionError(f"{path}: not readable as YAML: {one_line(error)}") from error
-    return parse(text, str(path), most)
+    return parse(text, str(path), most, numbers)
 
 
-def parse(text: str, where: str, most: int = MAX_VALUES) -> Any:
+def parse(text: str, where: str, most: int = MAX_VALUES, numbers: bool = True) -> Any:
     """The only document of a YAML text of at most so many values.
 
+    Args:
+        text: of the document.
+        where: it is from, which begins messages.
+        most: values in it, aliases counted with what they stand for.
+        numbers: false: they stay text, as they are written.
+
     Raises:
-        DescriptionError: see `read_yaml`; `where` begins the message.
+        DescriptionError: see `read_yaml`.
     """
-    builder = _Builder(where, most)
+    builder = _Builder(where, most, numbers)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
@@ -129,9 +137,9 @@ class _Open:
 class _Builder:
     """Puts a document together from the parser's events; nothing in it recurses."""
 
-    def __init__(self, where: str, most: int):
+    def __init__(self, where: str, most: int, numbers: bool):
         self.document: Any = None
-        self._where, self._most = where, most
+        self._where, self._most, self._numbers = where, most, numbers
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._total = 0
@@ -224,8 +232,8 @@ class _Builder:
         if _INTEGER.fullmatch(text):
             if len(text) > MAX_DIGITS:
                 raise self._wrong(line, f"a whole number of {len(text)} digits, expected at most {MAX_DIGITS}")
-            return int(text)
-        return float(text) if len(text) < 100 and _FLOAT.fullmatch(text) else text
+            return int(text) if self._numbers else text
+        return float(text) if self._numbers and len(text) < 100 and _FLOAT.fullmatch(text) else text
 
     def _wrong(self, line: int, message: str) -> DescriptionError:
         return DescriptionError(f"{self._where}:{line}: {message}")

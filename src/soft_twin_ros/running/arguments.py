@@ -231,7 +231,10 @@ def _request(own: dict[str, str], of_each: Mapping[str, str], within: str) -> Ro
 def _listed(text: str) -> list[dict[str, str]]:
     """The arguments of each robot."""
     try:
-        content = read_document(text, "list of robots") if os.path.isfile(text) else parse(text, "robots")
+        if os.path.isfile(text):
+            content = read_document(text, "list of robots", numbers=False)
+        else:
+            content = parse(text, "robots", numbers=False)
     except DescriptionError as error:
         raise UsageError(str(error)) from error
     if isinstance(content, str) and "," not in content and content.endswith((".yaml", ".yml")):

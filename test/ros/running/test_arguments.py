@@ -76,6 +76,16 @@ def test_robots_come_from_a_list_a_file_or_with_arguments_of_their_own(tmp_path)
     assert by_name(right)["cables_to_motors"].parameters["device"] == "can0"
 
 
+def test_words_that_look_like_numbers_stay_as_they_are_written(tmp_path):
+    text = "{left: {robot: slender, recording: 007, imu: 1e3, can: 1.10}, right: {robot: tm40, recording: 2026_11_29}}"
+    (tmp_path / "lab.yaml").write_text(text)
+    for said in (text, str(tmp_path / "lab.yaml")):
+        left, right = map(by_name, robots_of(said))
+        assert left["recorder"].parameters["path"] == "007" and right["recorder"].parameters["path"] == "2026_11_29"
+        assert left["imu_to_gravity"].parameters["device"] == "1e3"
+        assert left["cables_to_motors"].parameters["device"] == "1.10"
+
+
 def test_a_file_of_robots_that_is_none_is_refused_in_one_line(tmp_path):
     (tmp_path / "lab.yaml").write_bytes(b"{left: \xff\xfe}")
     with pytest.raises(UsageError, match=r"lab\.yaml: not readable as YAML"):
