@@ -245,8 +245,23 @@ def _listed(text: str) -> list[dict[str, str]]:
             f"robots:={shortened(text)}: expected such as '{{left: slender, right: slender}}', or a file with that"
         )
     if isinstance(names, dict):
-        return [_values(entry, f"'{name}'") | {"namespace": name} for name, entry in names.items()]
+        return [_named(name, entry) for name, entry in names.items()]
     return [_values(entry, "an entry") for entry in names]
+
+
+def _named(name: str, entry: Any) -> dict[str, str]:
+    """The arguments of a robot in the namespace that stands before it.
+
+    Raises:
+        UsageError: it has another one, too, or is none.
+    """
+    values = _values(entry, f"'{name}'")
+    if (own := values.setdefault("namespace", name)) != name:
+        raise UsageError(
+            f"robots: '{one_line(name)}' has the namespace '{one_line(own)}', too: the name before a robot is its "
+            "namespace, leave one of them out"
+        )
+    return values
 
 
 def _values(entry: Any, who: str) -> dict[str, str]:

@@ -116,6 +116,10 @@ ENDLESS = "a0: &a0 [x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" f
             "{left: [slender]}",
             "robots: expected a robot's name, or arguments with plain values, found {'robot': ['slender']}",
         ),
+        (
+            "{left: {robot: slender, namespace: cell}}",
+            "robots: 'left' has the namespace 'cell', too: the name before a robot is its namespace",
+        ),
         (ENDLESS, "more than 20000 values, aliases counted with what they stand for"),
         ("[" * 3000 + "]" * 3000, "robots:1: not readable as YAML: nested deeper than 20 levels"),
         ("{left: " + "9" * 5000 + "}", "robots:1: a whole number of 5000 digits, expected at most 20"),
