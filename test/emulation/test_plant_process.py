@@ -1,5 +1,6 @@
 """The plant in its own process: what Plant says, to the bit, and errors that come through."""
 
+import signal
 import subprocess
 import sys
 
@@ -42,6 +43,19 @@ def test_it_moves_as_a_plant_does(robot, remote):
     for what in ("tip", "tip_direction", "efforts", "coordinates", "compliance", "points", "centre_line", "stations"):
         assert np.array_equal(getattr(plant, what), getattr(remote, what))
     assert plant.efforts.max() > 0.0
+
+
+def test_it_leaves_interruptions_to_its_parent_from_its_first_moment(robot, monkeypatch):
+    send = PlantProcess._send
+
+    def interrupt(self, what):
+        self._process.send_signal(signal.SIGINT)
+        send(self, what)
+
+    monkeypatch.setattr(PlantProcess, "_send", interrupt)
+    remote = PlantProcess(robot)
+    remote.step(0.02, np.zeros(6), MovingBase(SIDEWAYS))
+    remote.close()
 
 
 def test_a_refused_step_is_told_and_the_next_one_goes(remote):

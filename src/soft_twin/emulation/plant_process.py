@@ -57,7 +57,10 @@ class PlantProcess:
         self._pipe, end = multiprocessing.Pipe()
         program = PROGRAM.format(path=[str(folder) for folder in sys.path], pipe=end.fileno())
         self._process = subprocess.Popen(
-            [sys.executable, "-c", program], pass_fds=[end.fileno()], stdin=subprocess.DEVNULL
+            [sys.executable, "-c", program],
+            pass_fds=[end.fileno()],
+            stdin=subprocess.DEVNULL,
+            preexec_fn=_leave_interruptions_to_the_parent,
         )
         end.close()
         try:
@@ -127,9 +130,13 @@ class PlantProcess:
         return answer
 
 
+def _leave_interruptions_to_the_parent() -> None:
+    """In a process that is about to load: Ctrl-C is for all of a terminal, the parent decides when this one ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def live(pipe: int) -> None:
     """What the child does: the plant of the robot that comes through the pipe of this file descriptor."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     pipe, preference = Connection(pipe), Preference()
     try:
         robot = pipe.recv()
