@@ -19,7 +19,7 @@ ENDS_WITH = "SOFT_TWIN_ENDS_WITH"  # environment variable: id of the process wit
 ENDS_WITHIN = "SOFT_TWIN_ENDS_WITHIN"  # and within how long [s] it then does, or is killed
 PATIENCE = 1.5  # [s] to bring what it owns into a safe state, where nothing else is said
 TERM_PATIENCE = 0.4  # [s] for programs of others: less than a launch gives before it kills
-ASKED = (signal.SIGINT, signal.SIGTERM)
+ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 NOT_FOUND = 127  # exit status, as a shell's
 PR_SET_PDEATHSIG = 1  # prctl(2): the signal that a process gets when what has started it ends
 

@@ -45,11 +45,12 @@ def test_it_moves_as_a_plant_does(robot, remote):
     assert plant.efforts.max() > 0.0
 
 
-def test_it_leaves_interruptions_to_its_parent_from_its_first_moment(robot, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+def test_it_leaves_interruptions_to_its_parent_from_its_first_moment(robot, monkeypatch, number):
     send = PlantProcess._send
 
     def interrupt(self, what):
-        self._process.send_signal(signal.SIGINT)
+        self._process.send_signal(number)
         send(self, what)
 
     monkeypatch.setattr(PlantProcess, "_send", interrupt)

@@ -131,8 +131,10 @@ class PlantProcess:
 
 
 def _leave_interruptions_to_the_parent() -> None:
-    """In a process that is about to load: Ctrl-C is for all of a terminal, the parent decides when this one ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In a process that is about to load: what a terminal asks for is for all in it, the parent decides when this one
+    ends."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def live(pipe: int) -> None:

@@ -65,7 +65,7 @@ def claim_domain() -> int:
 
 
 class Interruption:
-    """Ctrl-C and its like (SIGINT, SIGTERM, SIGHUP), raised as KeyboardInterrupt once.
+    """Ctrl-C and its like (SIGINT, SIGTERM, SIGHUP, SIGQUIT), raised as KeyboardInterrupt once.
 
     Raised at once, wherever the program is; after `defer`, only where the program calls `check`. Code of others,
     ROS's client library among them, does not survive an exception at any moment, or takes it for itself.
@@ -74,7 +74,7 @@ class Interruption:
         leave: called at once, in place of the exception.
     """
 
-    NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
     def __init__(self, leave: Callable[[], object] | None = None):
         self.asked = False
