@@ -21,7 +21,7 @@ def actions(value, within):
     parameters = {
         "backend": value["backend"],
         "device": value["valves"],
-        "chambers": value["chambers"].split(","),
+        "chambers": [name.strip() for name in value["chambers"].split(",")],
         "highest": number("highest", value["highest"], "Pa"),
     }
     namespace = full_namespace(value["namespace"], within)

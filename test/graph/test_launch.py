@@ -351,16 +351,17 @@ def test_what_is_said_of_several_robots_holds_for_each(launch):
 
 
 def test_valves_of_any_robot_are_started_by_themselves(launch):
-    launch("valves", "chambers:=left,right", "device:=/dev/pneu")
+    launch("valves", "chambers:=left, right", "device:=/dev/pneu")
     nodes_of(launch, 1)
     assert "__ns:=/valves" in (launch.told / "pressures_to_valves.valves").read_text()
+    assert parameters_of(launch, "pressures_to_valves.valves")["chambers"] == ("left", "right")
 
 
 def parameters_of(launch, name):
     """What a node is started with, while the launch lives."""
     words = (launch.told / name).read_text().split("\n")[2].split()
     files = [Path(after) for word, after in zip(words, words[1:], strict=False) if word == "--params-file"]
-    (content,) = [yaml.safe_load(file.read_text()) for file in files]
+    (content,) = [yaml.full_load(file.read_text()) for file in files]  # in which launch_ros has lists as tuples
     ((_, node),) = content.items()
     return node["ros__parameters"]
 

@@ -148,6 +148,7 @@ def test_a_chambers_life(emulated, node, client):
     [
         ({"backend": "modbuss"}, "no valve backend 'modbuss': there are openpneu, dac_board, modbus"),
         ({"chambers": ("left", "left")}, "chambers ['left', 'left']: two of one name"),
+        ({"chambers": ("left", "")}, "chambers ['left', '']: one has no name"),
         ({"lowest": 9e4}, "the lower is not below the upper"),
     ],
 )

@@ -105,12 +105,15 @@ def checked_limits(drive: ValveDrive) -> ChamberLimits:
     """The limits of its chambers, in the order of their channels: what can be told before any device is opened.
 
     Raises:
-        DescriptionError: there is no such backend, two chambers have one name, or the limits are not sane.
+        DescriptionError: there is no such backend, two chambers have one name, one has none, or the limits are not
+            sane.
     """
     require_backend(drive.backend)
     names = drive.names_by_channel
     if len(set(names)) < len(names):
         raise DescriptionError(f"chambers {names}: two of one name")
+    if not all(name.strip() for name in names):
+        raise DescriptionError(f"chambers {names}: one has no name")
     return ChamberLimits(drive.limits_by_channel, drive.rate, drive.vent_rate, drive.vented, drive.acceleration)
 
 
