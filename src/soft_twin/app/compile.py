@@ -15,7 +15,10 @@ from soft_twin.compiling import compiled_by_one, tell_of_compiling
 from soft_twin.constants import STANDARD_GRAVITY, UPRIGHT_GRAVITY
 from soft_twin.emulation.plant import Plant
 from soft_twin.inverse.plate_rest import Measured
+from soft_twin.mechanics.body import Body, Material
+from soft_twin.mechanics.materials.mooney_rivlin import MooneyRivlin
 from soft_twin.mechanics.moving_base import MovingBase
+from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.outdated_kernels import forget_outdated
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.robots.fem_robot import FemRobot
@@ -47,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         _compile_plate(load_robot("neck"))
         warm_up(GravityEstimator(load_robot("slender").mounting))
         _compile_arm(load_robot("tm40"))
+        _compile_rubber()
     tell_no_more()
     did = "compiled in" if told else "were compiled before, looked through in"
     print(f"kernels {did} {time.monotonic() - start:.0f} s")
@@ -85,3 +89,9 @@ def _compile_arm(arm: TensegrityArm) -> None:
     inclinations = np.arccos(axes[:, 2] / np.linalg.norm(axes, axis=1))
     for estimator in ESTIMATORS:
         arm.build_estimator(estimator).update(inclinations, np.full(40, 2e5))
+
+
+def _compile_rubber() -> None:
+    """A cube whose energy has no kernels of its own, as the surfaces have that emulated scanners see."""
+    cube = Body(voxel_mesh(np.ones((1, 1, 1)), 0.01, "hex8"), Material(MooneyRivlin(1e5, 4e4, 3e6), 1e3), "base")
+    cube.assemble(cube.mesh.nodes, cube.new_factorisation())
