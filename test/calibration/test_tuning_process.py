@@ -1,4 +1,5 @@
 import os
+import signal
 import time
 
 import numpy as np
@@ -31,8 +32,10 @@ def ended(process):
     return found
 
 
-def test_it_tells_how_far_it_is_and_what_it_has_found(robot, release, recording):
+def test_it_tells_how_far_it_is_and_what_it_has_found_whatever_its_terminal_asks_for(robot, release, recording):
     process = TuningProcess(robot.path, recording, "slender", dt=0.1, simulations=2)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        os.kill(process._process.pid, number)
     assert (process.stage, process.progress) == (READING, 0.0)
     found = ended(process)
     assert process.progress == 1.0 and process.stage.startswith("simulation 2 of at most 2")

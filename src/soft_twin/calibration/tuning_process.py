@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from soft_twin.errors import DeviceError, SoftTwinError
 
 NICENESS = 5  # at least: less than the share of who asks for it, who may have to be in time
 READING = "reading the recording"
+INTERRUPTIONS = signal.SIGINT, signal.SIGHUP, signal.SIGQUIT  # of a terminal: the parent decides when the child ends
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,10 @@ class TuningProcess:
         options = {"dt": dt, "simulations": simulations, "friction": friction}
         arguments = end, robot, recording, namespace, options
         self._process = context.Process(target=_search, args=arguments, daemon=True)
+        resource_tracker.ensure_running()  # which lets interruptions in again
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)  # the child inherits it
         self._process.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         end.close()
 
     def look(self) -> Found | None:
@@ -98,7 +103,6 @@ def _search(pipe: Connection, robot: Path, recording: Path, namespace: str, opti
     from soft_twin.private_folder import private_folder
     from soft_twin.robots import load_robot
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     os.setsid()  # a node's session is preferred to all others
     os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), NICENESS))
     try:
