@@ -122,6 +122,8 @@ class RobotRequest:
         """
         robot = load_robot(values["robot"])
         namespace = full_namespace(values["namespace"] or robot.name, within)
+        if not namespace:
+            raise UsageError(f"namespace:={values['namespace']}: a robot's nodes need one that is not the root")
         devices = _devices(values, robot)
         emulation = {"device_folder": values["device_folder"]} if values["device_folder"] else {}
         managed, scanner = (flag(name, values[name]) for name in ("managed", "scanner"))
@@ -239,7 +241,10 @@ def _listed(text: str) -> list[dict[str, str]]:
         raise UsageError(str(error)) from error
     if isinstance(content, str) and "," not in content and content.endswith((".yaml", ".yml")):
         raise UsageError(f"robots:={one_line(content)}: there is no such file")
-    names = [name.strip() for name in content.split(",")] if isinstance(content, str) else content
+    if isinstance(content, dict) and isinstance(content.get("robot"), dict) and "kind" in content["robot"]:
+        one = one_line(text)
+        raise UsageError(f"robots:={one} is one robot's description, no list of robots: say robots:='[{one}]'")
+    names = [name.strip() for name in content.rstrip(", ").split(",")] if isinstance(content, str) else content
     if not isinstance(names, dict | list) or not names:
         raise UsageError(
             f"robots:={shortened(text)}: expected such as '{{left: slender, right: slender}}', or a file with that"

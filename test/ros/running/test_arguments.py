@@ -69,6 +69,7 @@ def test_two_robots_within_a_namespace_have_device_folders_of_their_own():
 
 def test_robots_come_from_a_list_a_file_or_with_arguments_of_their_own(tmp_path):
     assert [request.namespace for request in robots_of("slender, tm40")] == ["slender", "tm40"]
+    assert [request.namespace for request in robots_of("slender, tm40,")] == ["slender", "tm40"]
     assert [request.namespace for request in robots_of("[slender]")] == ["slender"]
     (tmp_path / "lab.yaml").write_text("left: slender\nright: {robot: slender, imu: /dev/imu, can: can0}\n")
     left, right = robots_of(str(tmp_path / "lab.yaml"))
@@ -92,6 +93,7 @@ def test_a_file_of_robots_that_is_none_is_refused_in_one_line(tmp_path):
         robots_of(str(tmp_path / "lab.yaml"))
 
 
+CONFIG = load_robot("finger").path
 ENDLESS = "a0: &a0 [x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(40))  # as text
 
 
@@ -109,6 +111,7 @@ ENDLESS = "a0: &a0 [x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" f
         ("{left:slender}", "robots: 'left:slender' has no robot: expected such as '{left: slender}', with a blank"),
         ("{left: {imu: /dev/a, can: can0}}", "robots: 'left' has no robot: expected such as '{left: slender}', with"),
         ("labb.yaml", "robots:=labb.yaml: there is no such file"),
+        (str(CONFIG), f"robots:={CONFIG} is one robot's description, no list of robots: say robots:='[{CONFIG}]'"),
         ("{left: {robot: slender, rviz: true}}", "'rviz' is an argument of all robots together: say rviz:=… beside"),
         ("{left: {robot: slender, imuu: /dev/a}}", "there is no argument 'imuu': did you mean 'imu'?"),
         ("{left: [", "robots:2: not readable as YAML: while parsing"),
@@ -161,6 +164,7 @@ def test_an_old_name_still_works_but_not_beside_the_new_one():
         ({"emulated": "maybe"}, "emulated:=maybe: expected true or false"),
         ({"emulated": "true", "can": "can0"}, "can:=can0 and emulated:=true: leave one of them out"),
         ({"imu": "/dev/imu", "device_folder": "/here"}, "device_folder:=/here: a real robot has none"),
+        ({"namespace": "/"}, "namespace:=/: a robot's nodes need one that is not the root"),
         ({"namespace": "1st"}, "namespace:=1st: expected letters"),
         ({"can": "can0", "valves": "/dev/a"}, "valves:=/dev/a: 'slender' has no such device, only imu, can"),
         ({"can": "can0", "plate_imu": "/dev/a"}, "plate_imu:=/dev/a: 'slender' has no such device, only imu, can"),
