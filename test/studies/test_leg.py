@@ -1,9 +1,14 @@
 """The jumping leg: its shape and start, what muscles do to it, and that the optimiser climbs by itself."""
 
+import logging
+
+import matplotlib.image
 import numpy as np
 import pytest
 
-from soft_twin.solvers.time.integrators import BackwardEuler
+from soft_twin.parallel import Workers, kept_to_the_end, working_with
+from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson
+from soft_twin.studies import leg as module
 from soft_twin.studies.leg import (
     PAPERS,
     PASSIVE,
@@ -145,3 +150,45 @@ def test_the_table_says_what_did_not_converge():
     failed = Jump(PAPERS, trajectory_of([0.0, 0.3]), np.zeros((2, 1, 3)), 0.0, False)
     line = table({"failed": failed}).splitlines()[1]
     assert "0.300" in line and " no " in line and "a_d 1.05" in line
+
+
+def test_an_interrupted_trial_is_no_warning(caplog):
+    pytest.importorskip("optuna")
+
+    def interrupted(signal):
+        raise KeyboardInterrupt
+
+    logging.getLogger("optuna").addHandler(caplog.handler)
+    with pytest.raises(KeyboardInterrupt):
+        study(interrupted, 2, 0)
+    logging.getLogger("optuna").removeHandler(caplog.handler)
+    assert not caplog.records
+
+
+def test_a_whole_run_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
+    pytest.importorskip("optuna")
+    sizes = {"STUDIES": 2, "TRIALS": 1, "FINALISTS": 1, "LAST_STUDIES": 1, "LAST_TRIALS": 1, "STEP": 0.01}
+    for name, value in (sizes | {"PAPERS_STEP": 0.01}).items():
+        monkeypatch.setattr(module, name, value)
+    jump, height, tried = Leg.jump, Leg.height, []
+    monkeypatch.setattr(
+        Leg, "jump", lambda own, signal, dt=0.01, scheme=CrankNicolson: jump(own, signal, dt, 0.7, scheme)
+    )
+
+    def interrupted(own, signal):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Leg, "take_off", lambda own, signal: tried.append(signal) or 0.1)
+    monkeypatch.setattr(Leg, "height", interrupted)
+    with working_with(Workers(1)):
+        with pytest.raises(KeyboardInterrupt), kept_to_the_end():
+            module.run(tmp_path, tmp_path)
+        monkeypatch.setattr(Leg, "height", height)
+        with kept_to_the_end():
+            told = module.run(tmp_path, tmp_path).splitlines()
+    assert len(tried) == 2, "studies that had ended were kept"
+    heights = {line[:23].strip(): float(line[23:34]) for line in told[1:6]}
+    assert 0.0 < heights["passive"] < 0.3 < START, "a passive leg does not fly up to where it fell from"
+    assert heights["paper's signal"] > heights["passive"]
+    assert all(" yes " in line for line in told[1:6])
+    assert np.ptp(matplotlib.image.imread(tmp_path / "leg.png")) > 0.5

@@ -154,7 +154,7 @@ def by_search(
         import optuna
     except ImportError:
         raise UsageError("Bayesian search needs optuna: pip install optuna") from None
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # what ends a trial is raised: it is no warning
     search = _Search(experiments, domains)
 
     def objective(trial: optuna.Trial) -> float:

@@ -47,7 +47,7 @@ from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh, boundary_faces
 from soft_twin.mesh.selection import centres_and_normals
-from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.parallel import compute_here
 from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson, Integrator
 from soft_twin.studies.results import write_picture
 
@@ -286,15 +286,13 @@ def search(seed: int = 0) -> Search:
     Raises:
         UsageError: optuna is not installed.
     """
-    options = {"workers": Workers(0), "say": terminal_progress}
-    studies = compute_all(_wide_study, range(STUDIES * seed, STUDIES * (seed + 1)), **options, name="studies")
+    studies = compute_here(_wide_study, range(STUDIES * seed, STUDIES * (seed + 1)), "studies")
     signals, rises = [each for study in studies for each in study[0]], np.concatenate([each[1] for each in studies])
     finalists = np.argsort(-rises, kind="stable")[:FINALISTS]
     tried = [signals[place] for place in finalists]
-    heights = np.array(compute_all(_height, tried, **options, name="finalists"))
+    heights = np.array(compute_here(_height, tried, "finalists"))
     highest = [tried[place] for place in np.argsort(-heights, kind="stable")[:LAST_STUDIES]]
-    last = compute_all(_last_study, list(enumerate(highest)), **options, name="last studies")
-    terminal_progress("")
+    last = compute_here(_last_study, list(enumerate(highest)), "last studies")
     tried += [each for study in last for each in study[0]]
     return Search(signals, rises, finalists, tried, np.concatenate([heights, *(each[1] for each in last)]))
 
@@ -312,7 +310,7 @@ def study(
         import optuna
     except ImportError as error:
         raise UsageError("the leg is optimised by optuna: pip install soft_twin[calibration]") from error
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # what ends a trial is raised: it is no warning
     signals: list[Signal] = []
 
     def objective(trial: "optuna.Trial") -> float:
