@@ -15,6 +15,7 @@ Errors are means of distances (3-norm). Picture: tips.png; table.json.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, product
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from matplotlib.figure import Figure
 
 from soft_twin.errors import RecordingError
 from soft_twin.learning.kernel_regression import Constants, choose, predict
+from soft_twin.parallel import compute_here
 from soft_twin.studies.learning import trunk_arcs
 from soft_twin.studies.results import write_picture, write_text
 from soft_twin.studies.tensegrity_arm import FILE, ArmRecording, read_recording
@@ -62,7 +64,8 @@ class Tested:
 
 def run(folder: Path, data: Path) -> str:
     """Learn and test; the table."""
-    arm, trunk = arm_tested(read_recording(data / FILE)), trunk_tested(read_trunk(data / TRUNK))
+    recording, recordings = read_recording(data / FILE), read_trunk(data / TRUNK)
+    arm, trunk = arm_tested(recording), trunk_tested(recordings)
     content = {"tensegrity_arm": {"mm": arm.errors(), "chosen": arm.chosen}}
     content["trunk"] = {name: {"mm": each.errors(), "chosen": each.chosen} for name, each in trunk.items()}
     write_text(folder / "table.json", json.dumps(content, indent=1))
@@ -156,15 +159,24 @@ def by_arcs(recordings: Recordings, name: str, width: float, prior: float) -> di
 def choose_arcs(recordings: Recordings) -> dict[str, tuple[float, float]]:
     """Width and prior for each recording when it is held back: the others' mean error is least, each held back too."""
     errors = {name: np.zeros(len(ARCS)) for name in recordings}
-    for pair in combinations(recordings, 2):
-        rest = [each for name, each in recordings.items() if name not in pair]
-        for i, (width, prior) in enumerate(ARCS):
-            trunk = learn_arcs(rest, width, prior)
-            for one, other in (pair, pair[::-1]):
-                inputs, places = recordings[other]
-                off = trunk.places(play(inputs, width))[:, -1] - places[:, -1]
-                errors[one][i] += np.linalg.norm(off, axis=1).mean()
+    cases = [(pair, arcs) for pair in combinations(recordings, 2) for arcs in ARCS]
+    found = compute_here(partial(_without_pair, dict(recordings)), cases, "trunks of arcs")
+    for ((one, other), arcs), (first, second) in zip(cases, found, strict=True):
+        errors[one][ARCS.index(arcs)] += second  # where `one` is tested, `other` is held back to choose
+        errors[other][ARCS.index(arcs)] += first
     return {name: ARCS[int(np.argmin(each))] for name, each in errors.items()}
+
+
+def _without_pair(recordings: Recordings, case: tuple[tuple[str, str], tuple[float, float]]) -> tuple[float, float]:
+    """Mean errors [m] of the tip in two recordings, by arcs of a width and a prior that are learned from the others."""
+    pair, (width, prior) = case
+    trunk = learn_arcs([each for name, each in recordings.items() if name not in pair], width, prior)
+    errors = []
+    for name in pair:
+        inputs, places = recordings[name]
+        off = trunk.places(play(inputs, width))[:, -1] - places[:, -1]
+        errors.append(float(np.linalg.norm(off, axis=1).mean()))
+    return errors[0], errors[1]
 
 
 def learn_arcs(recordings: list[tuple[np.ndarray, np.ndarray]], width: float, prior: float) -> trunk_arcs.Trunk:
@@ -217,7 +229,7 @@ def draw(path: Path, arm: Tested, trunk: dict[str, Tested]) -> None:
         left.plot(rows, MM * arm.predictions["regression"][:, d], color=colour, lw=1.0, label=f"{name}, regression")
     left.set(xlabel="row (30 Hz)", ylabel="tip [mm]", title="tensegrity arm, unseen rows", ylim=(-1100.0, 1400.0))
     left.legend(fontsize=8, ncol=3, frameon=False)
-    for name, colour in zip(trunk, ("#000000", "#d55e00", "#009e73", "#cc79a7", "#0072b2"), strict=True):
+    for name, colour in zip(trunk, ("#000000", "#d55e00", "#009e73", "#cc79a7", "#0072b2"), strict=False):
         truth, found = trunk[name].truth, trunk[name].predictions["arcs"]
         right.plot(*(MM * truth[:, [0, 2]]).T, ".", color=colour, ms=3.0, label=name)
         for a, b in zip(truth, found, strict=True):
