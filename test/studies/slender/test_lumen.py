@@ -1,5 +1,6 @@
 """The robot in tubes: their geometry, how the base goes in, a short push with and without compensation."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import DescriptionError
+from soft_twin.parallel import Workers, working_with
+from soft_twin.recording.reader import arrays
+from soft_twin.robots import load_robot
 from soft_twin.studies.slender import loop, lumen
 from soft_twin.studies.slender.carried import HELD, LET_BE
 from soft_twin.studies.slender.loop import History
@@ -91,24 +95,31 @@ def test_the_robot_stays_in_the_tube_and_goes_in(pushes):
         assert pushed.places[-1, 2] == pytest.approx(SHORT.depth + lumen.LENGTH, abs=2.5e-3)
 
 
-def test_what_is_written_and_drawn(tmp_path):
+def known(folder, twin, schedule, case):
+    """A push by a robot that rests 6 mm beyond where it should be, and presses a fifth as much where it is held."""
+    name, _, way = case
     times = np.arange(0.02, 9.01, 0.02)
-    still = np.zeros((len(times), 3))
-    history = History(times, still, still, still, still, still, still, still, still, np.zeros((len(times), 4)))
-    found = {}
-    for name, phantom in PHANTOMS.items():
-        goal = phantom.at(0.08 + lumen.AT_TIP * lumen.LENGTH)[1]
-        for attitude in ATTITUDES:
-            for way, force in ((HELD, 0.002), (LET_BE, 0.01)):
-                forces = np.where(times < 1.0, 1.0, force)  # before the push it does not count
-                places = np.tile(goal + [0.0, 0.0, 0.006], (len(times), 1))
-                found[name, attitude, way] = Pushed(
-                    history, np.linspace(0.0, 0.08, len(times)), forces, forces, places, forces, places[:5]
-                )
-    rows = [lumen.row(case, found) for case in found]
-    assert [row.share for row in rows] == pytest.approx([0.2, 1.0] * 6)
-    assert rows[0].peak_mn == pytest.approx(2.0) and rows[0].missed_mm == pytest.approx(6.0) and not rows[0].passes
-    text = lumen.table(rows)
+    still, cables = np.zeros((len(times), 3)), np.zeros((len(times), 6))
+    along = still + [0.0, 0.0, 1.0]
+    history = History(times, still, still, still, along, still, along, cables, cables, np.zeros((len(times), 4)))
+    goal = PHANTOMS[name].at(0.08 + lumen.AT_TIP * lumen.LENGTH)[1]
+    forces = np.where(times < 1.0, 1.0, 0.002 if way is HELD else 0.01)  # before the push it does not count
+    places = np.tile(goal + [0.0, 0.0, 0.006], (len(times), 1))
+    return Pushed(history, np.linspace(0.0, 0.08, len(times)), forces, forces, places, forces, places[:5])
+
+
+def test_what_a_whole_run_writes_and_draws(same, tmp_path, monkeypatch):
+    monkeypatch.setattr(lumen, "tuned_twin", lambda folder, real: (same, {}))
+    monkeypatch.setattr(lumen, "push", known)
+    with working_with(Workers(1)):
+        text = lumen.run(tmp_path, tmp_path)
+    rows = json.loads((tmp_path / "table.json").read_text())["rows"]
+    assert [row["share"] for row in rows] == pytest.approx([0.2, 1.0] * 6)
+    first = rows[0]
+    assert first["peak_mn"] == pytest.approx(2.0) and first["missed_mm"] == pytest.approx(6.0) and not first["passes"]
     assert len(text.splitlines()) == 15 and "left lateral" in text
-    lumen.draw(tmp_path / "lumen.png", found)
     assert (tmp_path / "lumen.png").stat().st_size > 20_000
+    assert len(arrays(tmp_path / "lumen.mcap")["/slender/run/phase"]) == len(rows)
+    for name, phantom in PHANTOMS.items():
+        (obstacle,) = load_robot(tmp_path / f"in_{name}.yaml").description.obstacles
+        assert min(obstacle.radii) == pytest.approx(phantom.narrowest, abs=2e-4)
