@@ -40,39 +40,43 @@ ROWS = ("simulated", "the warp alone", "the inputs alone", "corrected")
 
 def run(folder: Path, data: Path) -> str:
     """Learn, compare; `data` is not used."""
-    rows = {}
-    for robot, twin in TWINS:
-        path = learnable(robot)[0].path
-        work = partial(learned_on, str(folder.parent / robot), reality_hash(learnable(robot)[0]), str(path))
+    cases = []
+    for name, twin in TWINS:
+        robot, _ = learnable(name)
         try:
-            (rows[robot, twin],) = compute_all(work, [twin], store=folder / "rows")
+            _ = chain_of(robot) if twin == CHAIN else None
         except UsageError as error:
-            if twin != CHAIN:
-                raise
-            print(f"left out: {error}")
+            print(f"left out: {error}", flush=True)
+            continue
+        cases.append((name, twin, str(robot.path), reality_hash(robot)))
+    work = partial(learned_on, str(folder.parent))
+    rows = compute_all(work, cases, store=folder / "rows", say=terminal_progress, name="twins")
     terminal_progress("")
     content = [
-        {"robot": robot, "twin": twin} | {key: np.asarray(value).tolist() for key, value in row.items()}
-        for (robot, twin), row in rows.items()
+        {"robot": name, "twin": twin} | {key: np.asarray(value).tolist() for key, value in row.items()}
+        for (name, twin, _, _), row in zip(cases, rows, strict=True)
     ]
     write_text(folder / "table.json", json.dumps({"rows": content}, indent=1))
     draw(folder, content)
     return table(content)
 
 
-def learned_on(beside: str, digest: str, path: str, twin: str) -> dict[str, np.ndarray]:
-    """Errors (2,) [mm], mean and largest at the unseen pressures, of each correction on top of a twin. `digest` is what
-    stored results belong to."""
+def learned_on(above: str, case: tuple[str, str, str, str]) -> dict[str, np.ndarray]:
+    """Errors (2,) [mm], mean and largest at the unseen pressures, of each correction on top of a twin. A case is the
+    name of a robot, which twin, the path of the description, and the digest that stored results belong to; simulations
+    are in the folder of that name `above`."""
+    name, twin, path, _ = case
     robot, learning = learnable(path)
+    beside = Path(above) / name
     if twin == FEM:
-        simulations, shapes, surrogate, seconds = learned_shapes(robot, learning, Path(beside))
+        simulations, shapes, surrogate, seconds = learned_shapes(robot, learning, beside)
         one = simulations.seconds
     else:
         shapes, surrogate, one, seconds = _learned(robot, learning, {ARCS: arcs_of, CHAIN: chain_of}[twin])
-    inflation = inflation_of(robot, Path(beside) / "simulations")  # the frames are the same for all twins
-    truths = scanned(robot, learning, inflation, Path(beside))
+    inflation = inflation_of(robot, beside / "simulations")  # the frames are the same for all twins
+    truths = scanned(robot, learning, inflation, beside)
     seen, unseen = truths[: learning.frames], truths[learning.frames :]
-    recording, begin = recorded(robot, seen, shapes, Path(beside) / "scans"), time.process_time()
+    recording, begin = recorded(robot, seen, shapes, beside / "scans"), time.process_time()
     none, discs = InputMap.none(len(robot.chamber_names)), Weights(patch=shapes.patch)
 
     def learn(inputs: InputMap | None = None, **options):
