@@ -1,5 +1,6 @@
 """The study of moulds: what they look like, what is told of them, and the one that no pressure makes."""
 
+import json
 from types import SimpleNamespace
 
 import matplotlib.image
@@ -8,6 +9,8 @@ import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 from soft_twin.learning.simulations import learnable, surface_of
+from soft_twin.parallel import Workers, working_with
+from soft_twin.studies.learning import mould
 from soft_twin.studies.learning.mould import (
     CORRECTED,
     HEIGHTS,
@@ -69,4 +72,48 @@ def test_rows_are_distances_of_the_reality_from_the_mould(membrane, tmp_path):
     told = table(content)
     assert len(told.splitlines()) == 5 and "0.40" in told and "2.00" in told
     draw(tmp_path, maps, 320.0)
+    assert np.ptp(matplotlib.image.imread(tmp_path / "deviations.png")) > 0.5
+
+
+GAIN, RISE = 5e-6, 1.25  # [m/Pa] of chambers' middles as simulated; how much further the reality's go
+KNOWN = {}
+
+
+class Heights:
+    """In place of the search: pressures that lift the chambers' middles as high as the target's, where air can."""
+
+    def __init__(self, model, names):
+        self._gain = model.gain
+
+    def solve(self, target, placed):
+        middles = 1e3 * KNOWN["boxes"].mean(axis=1)
+        away = np.linalg.norm(target.points[:, None, :2] - middles, axis=2)
+        wanted = 1e-3 * target.points[away.argmin(axis=0), 2] - KNOWN["surface"].points[:, 2].max()
+        pressures = np.maximum(wanted, 0.0) / self._gain
+        left = np.abs(wanted - self._gain * pressures).mean()
+        return SimpleNamespace(mean=left, pressures=pressures, active_limits=(), iterations=1, converged=True)
+
+
+def lifted(path, digest, case):
+    """In place of the reality's shape, after seconds under pressures."""
+    return {"points": moulded(KNOWN["surface"], KNOWN["boxes"], RISE * GAIN * case[1:])}
+
+
+def test_a_whole_run_compares_the_reality_with_every_mould(membrane, tmp_path, monkeypatch):
+    robot, learning = learnable("membrane")
+    KNOWN["surface"], KNOWN["boxes"] = surface_of(robot.build_twin(), learning.surface, learning.parts), membrane[1]
+    corrected = SimpleNamespace(gain=RISE * GAIN, shapes=SimpleNamespace(gain=GAIN, size=320.0))
+    for name, double in (("learned", lambda *_: (corrected, [], [])), ("ShapeControl", Heights),
+                         ("reached_shape", lifted)):  # fmt: skip
+        monkeypatch.setattr(mould, name, double)
+    with working_with(Workers(1)):
+        told = mould.run(tmp_path, tmp_path).splitlines()
+    content = json.loads((tmp_path / "table.json").read_text())
+    for name in ("hill", "slope", "saddle"):
+        assert content[CORRECTED][name]["mean_mm"] < 0.2 * content[PLAIN][name]["mean_mm"]
+        assert content[CORRECTED][name]["predicted_mm"] < 0.01
+    dent = content[CORRECTED]["dent"]
+    assert dent["largest_mm"] == pytest.approx(9.0, abs=1.0), "air makes no dent of six tenths of 15 mm"
+    assert dent["predicted_mm"] == pytest.approx(1.0, abs=0.1), "of one chamber of nine"
+    assert len(told) == 1 + 2 * len(HEIGHTS) and len(list((tmp_path / "reached").glob("*.npz"))) == 8
     assert np.ptp(matplotlib.image.imread(tmp_path / "deviations.png")) > 0.5
