@@ -1,8 +1,12 @@
 """The poke, on a coarse cube."""
 
+from functools import cache
+
+import matplotlib.image
 import numpy as np
 import pytest
 
+from soft_twin.parallel import Workers, kept_to_the_end, working_with
 from soft_twin.studies import poke as module
 from soft_twin.studies import poke_fine
 from soft_twin.studies.poke import REACH, cube, depth_at, poke, table, work
@@ -10,10 +14,14 @@ from soft_twin.studies.poke import REACH, cube, depth_at, poke, table, work
 COARSE = (4, 3)
 
 
+@cache
+def coarsely(support, friction):
+    return poke(support, COARSE, 0.05, friction)
+
+
 @pytest.fixture(scope="module", params=[("floor", 0.0), ("clamped", 0.0), ("clamped", 0.5)])
 def coarse(request):
-    support, friction = request.param
-    return poke(support, COARSE, 0.05, friction)
+    return coarsely(*request.param)
 
 
 def test_the_cylinder_goes_in_and_out():
@@ -57,12 +65,28 @@ def test_hard_steps_are_halved_and_grow_again(monkeypatch):
     assert each.times[-1] == pytest.approx(2.0 * module.STROKE + module.REST)
 
 
-def test_the_fine_poke_shows_both_supports(monkeypatch, tmp_path):
-    monkeypatch.setattr(poke_fine, "poke", lambda support, cells: poke(support, COARSE, 0.05))
-    shown = poke_fine.run(tmp_path, tmp_path)
-    assert "floor" in shown
-    assert "clamped" in shown
-    assert (tmp_path / "poke_fine.png").exists()
+@pytest.mark.parametrize(("study", "count"), [(module, 3), (poke_fine, 2)], ids=["poke", "poke_fine"])
+def test_a_whole_run_shows_all_supports_and_goes_on_where_it_was_interrupted(study, count, monkeypatch, tmp_path):
+    done = []
+
+    def interrupted(support, cells=None, friction=0.0):
+        done.append((support, friction))
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        return coarsely(support, friction)
+
+    monkeypatch.setattr(module, "poke", interrupted)
+    with working_with(Workers(1)):
+        with pytest.raises(KeyboardInterrupt, match=f"1 of {count} pokes are kept"), kept_to_the_end():
+            study.run(tmp_path, tmp_path)
+        with kept_to_the_end():
+            shown = study.run(tmp_path, tmp_path).splitlines()
+    assert done == [("floor", 0.0), ("clamped", 0.0), ("clamped", 0.0), ("clamped", 0.5)][: count + 1]
+    assert shown[0].split()[:2] == ["floor", "clamped"]
+    (forces,) = ([float(each) for each in line.split()[3:5]] for line in shown if line.startswith("largest force"))
+    assert forces[0] == pytest.approx(forces[1], rel=0.05), "far below what is poked it matters little what holds it"
+    name = study.__name__.rpartition(".")[2]
+    assert np.ptp(matplotlib.image.imread(tmp_path / f"{name}.png")) > 0.5
 
 
 def test_the_fine_poke_has_as_many_coordinates_as_the_papers():

@@ -31,6 +31,7 @@ from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh, make_mesh
+from soft_twin.parallel import compute_here
 from soft_twin.solvers.time.integrators import CrankNicolson
 from soft_twin.studies.results import write_picture
 
@@ -85,9 +86,15 @@ class Poke:
 
 def run(folder: Path, data: Path) -> str:
     """The cube on a floor and clamped, and clamped with friction at the cylinder; `data` is not used."""
-    pokes = [poke("floor"), poke("clamped"), poke("clamped", friction=FRICTION)]
+    pokes = compute_here(poked, [("floor", CELLS, 0.0), ("clamped", CELLS, 0.0), ("clamped", CELLS, FRICTION)], "pokes")
     draw(folder / "poke.png", pokes)
     return table(pokes)
+
+
+def poked(case: tuple[str, tuple[int, int], float]) -> Poke:
+    """The poke of a case (support, cells, friction)."""
+    support, cells, friction = case
+    return poke(support, cells, friction=friction)
 
 
 def table(pokes: list[Poke]) -> str:

@@ -6,13 +6,14 @@ Picture: poke_fine.png.
 
 from pathlib import Path
 
-from soft_twin.studies.poke import draw, poke, table
+from soft_twin.parallel import compute_here
+from soft_twin.studies.poke import draw, poked, table
 
 CELLS = (12, 8)
 
 
 def run(folder: Path, data: Path) -> str:
     """The cube on a floor and clamped; `data` is not used."""
-    pokes = [poke("floor", CELLS), poke("clamped", CELLS)]
+    pokes = compute_here(poked, [("floor", CELLS, 0.0), ("clamped", CELLS, 0.0)], "pokes")
     draw(folder / "poke_fine.png", pokes)
     return table(pokes)
