@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from soft_twin.studies.sopra import (
     FIBRES,
     FILE,
     Bend,
+    _from_x,
     bends,
     chambers_of,
     comparison,
@@ -38,6 +40,13 @@ def test_symmetric_bends_have_no_spread():
     spread, turn = symmetry([bend(0.04, 60.0), bend(0.05, 190.0), bend(0.06, 310.0)])
     assert spread == pytest.approx(0.2)
     assert turn == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(("turned", "said"), [(-0.006, 0.0), (0.025, 0.0), (119.98, 120.0), (-119.99, 240.0)])
+def test_a_chamber_that_is_nearly_at_0_is_not_at_360(turned, said):
+    angle = np.radians(turned)
+    nodes = 0.01 * np.array([np.cos(angle), np.sin(angle), 0.0]) + [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, -1.0]]
+    assert _from_x(SimpleNamespace(nodes=nodes), np.array([[0, 1, 2]])) == said
 
 
 def test_another_body_is_refused():

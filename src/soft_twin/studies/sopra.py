@@ -234,7 +234,7 @@ def _areas(mesh: Mesh, faces: np.ndarray) -> np.ndarray:
 
 def _from_x(mesh: Mesh, faces: np.ndarray) -> float:
     """Angle of a chamber from +x [°], rounded so that nearly 360 is 0."""
-    return round(_angle(_middle(mesh, faces)), 3) % 360.0
+    return round(_angle(_middle(mesh, faces)), 1) % 360.0
 
 
 def _angle(vector: np.ndarray) -> float:
