@@ -26,9 +26,9 @@ def measure(cases: int = 5000, seed: int = 0, case: int | None = None, workers: 
     """How many of the cases ended in each fault; every fault is told with the line that brings it back.
 
     Raises:
-        InputError: no process.
+        InputError: no process, or no case.
     """
-    workers = checked_count(workers, "--workers")
+    workers, cases = checked_count(workers, "--workers"), checked_count(cases, "--cases")
     start, faults, kinds = time.monotonic(), [], Counter()
     outcomes = [judge(seed + case)] if case is not None else judged(range(seed, seed + cases), workers)
     done = refused = 0

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 
 from soft_twin.app.measuring import Figure
+from soft_twin.checks import checked_count
 from soft_twin.parallel import Workers, add_worker_arguments, compute_each, terminal_progress
 from soft_twin.studies.campaigns.imu_curve import Point, outcomes, points
 
@@ -18,8 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(cases: int = 1000, seed: int = 0, workers: int = 2, cluster: str | None = None) -> list[Figure]:
-    """The operating curve; an interruption (Ctrl-C) ends it with the cases that are done."""
-    done = []
+    """The operating curve; an interruption (Ctrl-C) ends it with the cases that are done.
+
+    Raises:
+        InputError: no case.
+    """
+    cases, done = checked_count(cases, "--cases"), []
     found = compute_each(
         outcomes, range(seed, seed + cases), Workers(workers, cluster), say=terminal_progress, name="cases"
     )

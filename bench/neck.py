@@ -47,10 +47,12 @@ def measure(
     by this many processes (0: one on each core), or by those of a cluster.
 
     Raises:
-        UsageError: another model.
+        UsageError: another model, or a payload below 0.
     """
     if unknown := [name for name in models if name not in PLATE_MODELS]:
         raise UsageError(f"--models: '{unknown[0]}' is none of {', '.join(PLATE_MODELS)}")
+    if lifting := [payload for payload in payloads if payload < 0.0]:
+        raise UsageError(f"--payloads {lifting[0]:g}: expected 0 kg or more")
     robot, who = load_robot("neck"), Workers(workers, cluster)
     rows = [row for name in ("pcc_arc", "pcc_chord") for row in _kinematics(name, robot.build_twin(name))]
     fem, tabled = robot.build_twin("fem"), robot.build_twin("fem_table")
