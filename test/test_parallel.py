@@ -1,11 +1,15 @@
 """Many cases in processes, stored as they end; a run that is killed goes on."""
 
 import argparse
+import fcntl
 import math
+import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 
@@ -54,6 +58,19 @@ if __name__ == "__main__":
     for name, found in compute_here(word, [(folder, number) for number in range(4)], "words"):
         assert name == f"a{found['number']}"
         print(name)
+"""
+
+SLEEPERS = """
+import fcntl, os, sys, time
+from soft_twin.parallel import Workers, compute_all
+
+def sleep(case):
+    file = open(f"{sys.argv[1]}/{os.getpid()}.pid", "a")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    time.sleep(600.0)
+
+if __name__ == "__main__":
+    compute_all(sleep, range(8), Workers(2))
 """
 
 
@@ -143,6 +160,42 @@ def test_who_is_killed_finds_again_what_was_computed_here(tmp_path, monkeypatch)
     assert set(done) == {"0", "1", "2", "3"}
     assert len(done) == 4 + 3 - len(kept)  # what was not kept is done once more
     assert not [path for path in tmp_path.rglob("unfinished/*") if not path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_processes_end_with_who_started_them_in_the_middle_of_their_cases(tmp_path, ending):
+    program = tmp_path / "sleepers.py"
+    program.write_text(SLEEPERS)
+    parent = subprocess.Popen([sys.executable, program, tmp_path])
+    try:
+        sleepers = _waited_for(lambda: [path for path in tmp_path.glob("*.pid") if _is_held(path)], 2)
+        parent.send_signal(ending)
+        assert parent.wait() == -ending
+        _waited_for(lambda: [path for path in sleepers if not _is_held(path)], 2)
+    finally:
+        parent.kill()
+        for path in tmp_path.glob("*.pid"):
+            if _is_held(path):
+                os.kill(int(path.stem), signal.SIGKILL)
+
+
+def _waited_for(found, count):
+    """What is found once it is as many as that."""
+    end = time.monotonic() + 60.0
+    while len(there := found()) < count:
+        assert time.monotonic() < end, there
+        time.sleep(0.1)
+    return there
+
+
+def _is_held(path):
+    """Whether a process that lives has locked that file."""
+    with open(path, "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def test_a_result_that_is_broken_is_computed_again(tmp_path):

@@ -20,6 +20,7 @@ import pickle
 import re
 import socket
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,13 +38,13 @@ from soft_twin.private_folder import private_folder
 
 LOCAL = "local"
 NO_DASK = "a cluster needs Dask: pip install soft_twin[cluster]"
-IDLE = 10.0  # [s] after which a process without work ends, and one whose parent was killed
+IDLE = 10.0  # [s] after which a process without work ends
 BROKEN = (OSError, ValueError, EOFError, zipfile.BadZipFile)  # what numpy raises for files that are no results
 
 ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(\[[\da-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 LAST_PORT = 65535
 SCHEDULER_PATIENCE = 10.0  # [s] for one that is just started
-LOOK_PERIOD = 0.5  # [s]
+LOOK_PERIOD = 0.5  # [s] between two looks at a scheduler, and at who has started a process
 LOG_PERIOD = 15.0  # [s] between lines of progress where there is no terminal
 
 Say = Callable[[str], None]
@@ -359,13 +360,25 @@ def _numbered(work: Callable[[Any], Any], index: int, case: Any) -> tuple[int, A
     return index, work(case)
 
 
+def _end_with(parent: int) -> None:
+    """This process ends when its parent does, of this id: nobody takes what it would still compute."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK_PERIOD)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 @contextlib.contextmanager
 def _backend(workers: Workers) -> Iterator[None]:
     """In this block joblib computes by these workers."""
     import joblib
 
     if workers.cluster is None:
-        with joblib.parallel_config("loky", idle_worker_timeout=IDLE):
+        ending = {"initializer": _end_with, "initargs": (os.getpid(),)}
+        with joblib.parallel_config("loky", idle_worker_timeout=IDLE, **ending):
             yield
         return
     try:
