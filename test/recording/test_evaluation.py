@@ -134,6 +134,22 @@ def test_shapes_without_a_section_in_common_have_no_error(tmp_path, robot):
     assert summary(found)["shape_error_mm"]["with"]["count"] == 0
 
 
+def test_a_tip_beside_the_centre_line_is_where_it_was_recorded(tmp_path, robot):
+    """The middle of a sheet that one chamber lifts by 22 mm, while the sheet's mean, its line's end, stays at 12 mm."""
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("run/phase", "std_msgs/msg/String", 0.0, {"data": "with"})
+    for t, angle in ((0.0, 90), (1.0, 45), (2.0, 45), (3.0, 0)):
+        turn = Rotation.from_matrix(attitude(angle)).as_quat()
+        recorder.add("truth/base", "geometry_msgs/msg/QuaternionStamped", t, {"quaternion": xyzw(turn)})
+        recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", t, pose((0.0, 0.0, 0.034)))
+        line = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.012]])
+        recorder.add("truth/shape", "soft_twin_msgs/msg/Shape", t, shape(line))
+    recorder.close()
+    (found,) = evaluate(recorder.writer.path, robot).poses
+    np.testing.assert_allclose(found.stands["with"].tip, [0.0, 0.0, 0.034])
+    np.testing.assert_allclose(found.stands["with"].body, line)
+
+
 @pytest.mark.parametrize(("rest", "held"), [(0.6, [45.0]), (1.2, [45.0, 90.0])])
 def test_a_short_rest_after_the_last_move_is_no_hold(tmp_path, robot, rest, held):
     """From upright in 1 s to 45°, which is held for 2 s, and back, where the pass ends after a while."""

@@ -340,14 +340,14 @@ def _stand(run: Run, whole: Interval, cut: Interval) -> Stand | None:
 def _body(run: Run, tips: Curve, moment: float) -> tuple[float, np.ndarray, np.ndarray]:
     """When a centre line was recorded nearest to a moment, the line (k, 3), and the robot's tip (3,) then.
 
-    The robot's own line ends at its tip; where it is not known, the twin's line stands in for it.
+    Where the robot's own line is not known, the twin's stands in for it. A tip may lie beside either: it is any point.
     """
     for topic in ("truth/shape", "shape"):
         shapes = run.curve(topic, "points", (0, 3))
         if len(shapes.time) and np.min(np.abs(shapes.time - moment)) < STALE:
             nearest = np.argmin(np.abs(shapes.time - moment))
             time, line = float(shapes.time[nearest]), shapes.values[nearest]
-            return time, line, line[-1] if topic == "truth/shape" else _at(tips, time)
+            return time, line, _at(tips, time)
     return moment, np.empty((0, 3)), _at(tips, moment)
 
 
