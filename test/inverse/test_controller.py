@@ -38,6 +38,14 @@ def test_any_frame_can_be_aimed_at(controller):
     assert np.isnan(tick.orientation_error)
 
 
+def test_nothing_binds_actuators_that_were_let_go(controller):
+    """Above the body nothing but lower tensions would bring it nearer to the target, while it is held."""
+    controller.set_target([0.0, 0.0, 0.12])
+    assert set(settled(controller, DOWN).active_limits) == {f"cable_{i} tension min" for i in range(1, 7)}
+    controller.enable(False)
+    assert settled(controller, DOWN).active_limits == ()
+
+
 def test_an_orientation_counts_where_it_is_given(controller):
     """Six cables: where the ring in the middle is when the tip is held aside, can be asked for, position and all."""
     controller.set_target([0.015, 0.0, 0.097])

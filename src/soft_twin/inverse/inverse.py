@@ -501,6 +501,7 @@ class Inverse:
     def follow(self, gravity: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
         """As `step`, of a body whose actuators are free."""
         self._trust.attend(None, gravity)
+        self._lower, self._hurried = np.zeros(self.twin.actuator_count, dtype=bool), []
         step, correction = self._linearised(gravity, reuse)
         return step, self._noted(self._advance(step, np.zeros(self.twin.actuator_count), correction))
 
