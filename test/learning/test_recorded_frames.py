@@ -8,7 +8,7 @@ import pytest
 
 from soft_twin.errors import RecordingError
 from soft_twin.learning.frames import read_recording
-from soft_twin.learning.recorded_frames import Topics, around, standing, write_frames
+from soft_twin.learning.recorded_frames import Topics, around, noise_of, standing, write_frames
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recording"))
 import synthetic
@@ -94,6 +94,24 @@ def test_pressures_stand_however_noisy_their_sensors_are(recorded, tmp_path):
     found = read_recording(tmp_path / "frames", NAMES, 3.0 * LIMITS, 0.2)
     np.testing.assert_allclose(found.pressures, [own for _, own in STEPS], atol=50.0)
     np.testing.assert_allclose(found.held, [9.05, 14.05, 14.55], atol=0.6)
+
+
+def test_noise_that_takes_means_out_of_their_slack_ends_no_time_of_standing(recorded, tmp_path):
+    """Means of ten samples, 47 Pa, next to a slack of 120 Pa: one of forty would be as far from another."""
+    assert write_frames(recorded(noise=150.0), tmp_path / "frames", NAMES, 3.0 * LIMITS).frames == 3
+    found = read_recording(tmp_path / "frames", NAMES, 3.0 * LIMITS, 0.2)
+    np.testing.assert_allclose(found.held, [9.05, 14.05, 14.55], atol=0.6)
+
+
+def test_noise_is_what_means_differ_by_while_pressures_stand_or_change_evenly():
+    stamps, random = np.arange(0.0, 400.0, 0.1), np.random.default_rng(0)
+    steps = 500.0 * (stamps // 10.0 % 3.0)
+    pressures = np.column_stack([steps, 30.0 * stamps]) + random.normal(0.0, 100.0, (len(stamps), 2))
+    means = around(stamps, pressures)[0]
+    expected = 100.0 / np.sqrt(10.0)  # of ten samples
+    np.testing.assert_allclose(noise_of(stamps, means), expected, rtol=0.4)
+    np.testing.assert_allclose(noise_of(stamps, np.column_stack([0.0 * stamps, 30.0 * stamps])), 0.0, atol=1e-9)
+    assert noise_of(stamps[:5], means[:5]).tolist() == [0.0, 0.0]
 
 
 def test_means_are_those_around_each_stamp():

@@ -2,8 +2,9 @@
 
 While pressures stand, a shape may be seen many times: of each time in which they stood, the last cloud, or the mean of
 the last markers, is a frame, and how long pressures had stood is told. Pressures stand while their mean over a second
-leaves no chamber's SLACK around where it was: sensors of valves may be noisier than that. So the last half second
-before they change does not count. Where markers are on the body is what was seen of them while there was no pressure.
+leaves no chamber's SLACK around where it was: sensors of valves may be noisier than that. Where noise takes even means
+out of it, the slack is CERTAIN times what two of them differ by. So the last half second before they change does not
+count. Where markers are on the body is what was seen of them while there was no pressure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,9 @@ CLOUD, POSES = "sensor_msgs/msg/PointCloud2", "geometry_msgs/msg/PoseArray"
 PRESSURES, STATE, MARKERS = "soft_twin_msgs/msg/Pressures", "chambers/state", "markers"
 BASE = "base_link"
 SLACK = 0.02  # of a chamber's range of pressures
+CERTAIN = 4.0  # standard deviations: what noise alone does less than once in ten thousand times
 SETTLED = 1.0  # [s] under the same pressures before a shape counts; pressures and markers are means over as long
+NORMAL_MEDIAN = 0.6745  # of the distance from the middle of what is normally distributed, in standard deviations
 NS = 1e-9
 
 
@@ -81,8 +84,10 @@ class _Stands:
     def __init__(self, recording: Path, state: str, names: list[str], limits: np.ndarray):
         self.recording, self._state, self._limits = recording, state, limits
         self._stamps, self._pressures = _pressures(recording, arrays(recording, [state])[state], names)
-        slack, (means, first, last) = SLACK * np.ptp(limits, axis=1), around(self._stamps, self._pressures)
-        self._starts, self._first = standing(means, slack, last), first
+        means, first, last = around(self._stamps, self._pressures)
+        slack = SLACK * np.ptp(limits, axis=1)
+        lasting = np.maximum(slack, CERTAIN * np.sqrt(2.0) * noise_of(self._stamps, means))
+        self._starts, self._first = standing(means, lasting, last), first
         self._without = (np.abs(means - np.clip(0.0, *limits.T)) <= slack).all(axis=1)
 
     def seen(self, topic: str) -> Iterator[tuple[int, float, Message]]:
@@ -180,6 +185,16 @@ def around(stamps: np.ndarray, pressures: np.ndarray) -> tuple[np.ndarray, np.nd
     sums = np.vstack([np.zeros(columns.shape[1]), columns.cumsum(axis=0)])
     means = (sums[last] - sums[first]) / (last - first)[:, None]
     return np.where(means[:, -1:] > 0.0, np.nan, means[:, :-1]), first, last - 1
+
+
+def noise_of(stamps: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """(a,) standard deviations of means (n, a) around stamps (n,) [s]: by how far they are from the middle of those
+    SETTLED before and after them, which is nothing else where pressures stand or change evenly, as half of the time."""
+    before, after = (np.searchsorted(stamps, stamps + side * SETTLED) for side in (-1.0, 1.0))
+    inside = (stamps >= stamps[0] + SETTLED) & (after < len(stamps))
+    bends = means[before[inside]] - 2.0 * means[inside] + means[after[inside]]
+    bends = np.abs(bends[np.isfinite(bends).all(axis=1)])
+    return np.median(bends, axis=0) / (NORMAL_MEDIAN * np.sqrt(6.0)) if len(bends) else np.zeros(means.shape[1])
 
 
 def standing(means: np.ndarray, slack: np.ndarray, ends: np.ndarray) -> np.ndarray:
