@@ -15,7 +15,8 @@ from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mesh.generate.voxels import voxel_mesh
-from soft_twin.solvers.time.driven_euler import DrivenEuler
+from soft_twin.solvers.driven import minimise_driven
+from soft_twin.solvers.time.driven_euler import FEWEST, HALVINGS, ITERATIONS, DrivenEuler
 
 MODULUS, DENSITY, SIZE, LENGTH = 3e5, 1100.0, 0.01, 0.1
 STILL = np.zeros(3)
@@ -149,6 +150,62 @@ def test_cables_that_are_let_go_leave_a_damped_body_that_grows_and_does_not_buck
     assert dynamics.damped_steps == unsolved and (dynamics.efforts < 1e-9).all()
     assert -end(model, grown)[2] < 0.3 * pressed
     assert np.abs(grown[:, :2]).max() < 2e-3
+
+
+class Balloon:
+    """A hollow cube of 30 mm, of walls that soften, whose valve lets in what would bring it to a pressure."""
+
+    def __init__(self):
+        occupied = np.ones((4, 4, 4), dtype=bool)
+        occupied[1:-1, 1:-1, 1:-1] = False
+        mesh = voxel_mesh(occupied, 0.0075, "hex20r")
+        body = Body(mesh, Material(energy_named("neo_hookean", 1e5, 0.4), 1e3), "base")
+        self.model = Model(body, [Gravity(STILL)], [], actuators=[Chambers(["chamber 1"], ["air"])])
+        self.dynamics = DrivenEuler(self.model, 0.02, stiffness_damping=0.002)
+
+    def fill(self, pressure):
+        grown = self.model.actuators.at(self.dynamics.pose.points).coordinates
+        softness = (0.015**3 + grown) / (1e5 + pressure)
+        self.dynamics.drive(softness * pressure + grown, softness)
+        self.dynamics.step()
+
+
+@pytest.fixture(scope="module")
+def balloon():
+    """Beyond its limit point: its tangent with the pressure held is indefinite, what its valve holds is not."""
+    balloon = Balloon()
+    for pressure in np.arange(2e3, 53e3, 2e3):
+        balloon.fill(pressure)
+    return balloon
+
+
+def test_a_balloon_beyond_its_limit_point_grows_in_few_iterations(balloon):
+    before = balloon.dynamics.efforts.copy()
+    for pressure in (54e3, 56e3, 58e3, 60e3, 62e3):
+        balloon.fill(pressure)
+        assert balloon.dynamics.solved.iterations <= 12 and balloon.dynamics.damped_steps == 0
+        assert balloon.dynamics.efforts < before
+        before = balloon.dynamics.efforts.copy()
+
+
+def test_a_step_that_is_not_solved_ends_after_so_many_iterations(balloon, monkeypatch):
+    taken = []
+
+    def counted(*arguments):
+        reached = minimise_driven(*arguments)
+        taken.append(len(reached.history))
+        return reached
+
+    monkeypatch.setattr("soft_twin.solvers.time.driven_euler.minimise_driven", counted)
+    for pressure in (66e3, 70e3, 74e3, 78e3):
+        taken.clear()
+        balloon.fill(pressure)
+        assert sum(taken) <= ITERATIONS + FEWEST * 2**HALVINGS
+    assert balloon.dynamics.damped_steps > 0
+    for _ in range(60):
+        balloon.fill(0.0)
+    grown = balloon.model.actuators.at(balloon.dynamics.pose.points).coordinates
+    assert abs(grown[0]) < 1e-8 and balloon.dynamics.solved.residual < balloon.dynamics.tolerance
 
 
 def slender_bar():

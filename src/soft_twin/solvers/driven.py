@@ -13,7 +13,8 @@ any more.
 Each iteration solves the quadratic program of Φ linearised, in the efforts and in the multipliers of what the body
 touches, and takes as much of its step as lowers Φ, with the rows of contact as in `equilibrium`, but only those that
 have pushed, are broken, or would be. The factorised second derivative is kept from iteration to iteration, and from
-step to step, while it serves.
+step to step, while it serves. Where it is not positive definite, as that of a body whose chambers balloon, it gets more
+inertia, and secants make up for what that slows down.
 """
 
 from collections.abc import Callable
@@ -39,6 +40,9 @@ ROW_TOLERANCE = 1e-6  # of the body's size, of rows that are broken
 DRIVE_TOLERANCE = 1e3  # of the actuators' tolerance, of the drives' law, likewise
 MAX_ITERATIONS = 50
 SLOW = 0.3  # of a residual that is left after an iteration: with more, the tangent is made anew
+SLOWER = 1.0  # the same where the tangent has more inertia than the body: a new one would be as slow
+SECANTS, ALIKE = 10, 1e-10  # that are kept, and share of the largest by which they must differ
+RUNAWAY = 100.0  # times the residuals of the first two iterations, at which a search is given up
 FAR = 1000.0  # of the tolerance, of a residual that asks for a tangent of its own where the last step needed one, too
 SHORTENINGS = 12  # halvings of an iteration's step
 NOISE = 1e-10  # of the elastic energy: smaller rises of the potential are round-off
@@ -217,6 +221,11 @@ class Tangent:
         self.renewed = False
         self.compliance = model.actuators.softness.copy()
 
+    @property
+    def shifted(self) -> bool:
+        """Whether the one that is there has more inertia than the body."""
+        return self._made_for is not None and self._shift > 0.0
+
     def serves(self, increment: Increment) -> bool:
         """Whether there is one for steps with this inertia."""
         return self._made_for == increment.mass
@@ -248,31 +257,80 @@ class Tangent:
         raise ConvergenceError("the moving body's stiffness is not finite")
 
 
+class Secants:
+    """What steps with one tangent have shown of it, and the way on that this tells: Anderson's acceleration (Walker and
+    Ni, SIAM J. Numer. Anal. 49, 2011). A tangent with more inertia than the body's leads it to where forces balance by
+    ever smaller steps in the few directions in which it is soft; so many secants make up for that.
+
+    What is asked and taken are changes of unknowns and efforts (size + a,).
+    """
+
+    def __init__(self):
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, with another tangent."""
+        self._asked: list[np.ndarray] = []
+        self._changes: list[tuple[np.ndarray, np.ndarray]] = []  # what was taken, and how what is asked changed by it
+        self._taken: np.ndarray | None = None
+
+    def ask(self, way: np.ndarray) -> None:
+        """The tangent asks for a way from here."""
+        if self._taken is not None:
+            self._changes = [*self._changes[1 - SECANTS :], (self._taken, way - self._asked[-1])]
+        self._asked, self._taken = [way], None
+
+    def take(self, way: np.ndarray) -> None:
+        """A way from here was gone."""
+        self._taken = way
+
+    def better(self, size: int) -> np.ndarray | None:
+        """The way on from where a way was asked for last, which has the unknowns, the first `size`, asked for least;
+        None: nothing was shown yet."""
+        if not self._changes:
+            return None
+        (asked,), (taken, changes) = self._asked, (np.column_stack(each) for each in zip(*self._changes, strict=True))
+        return asked - (taken + changes) @ np.linalg.lstsq(changes[:size], asked[:size], rcond=ALIKE)[0]
+
+
 def minimise_driven(
-    potential: Potential, tangent: Tangent, start: Place, guess: Pose, multipliers: Multipliers
+    potential: Potential,
+    tangent: Tangent,
+    start: Place,
+    guess: Pose,
+    multipliers: Multipliers,
+    iterations: int = MAX_ITERATIONS,
 ) -> Reached:
-    """The end of a step that begins at `start`, searched from a guess and from multipliers: where it could not be
-    solved, the last place, at which Φ is no higher than at the start."""
+    """The end of a step that begins at `start`, searched from a guess and from multipliers.
+
+    Where it could not be solved, the last place, at which Φ is no higher than at the start; or the start itself, where
+    what is left grew out of bounds on the way or cells are inverted there: Φ has no minimum, as of a chamber that
+    bursts, and a body that went after it would not come back.
+    """
     model, history = potential.model, []
     enough, tangent.renewed = FAR * potential.tolerance if tangent.renewed else np.inf, False
     place = potential.place(guess, multipliers)
     multipliers = multipliers.still_pushing(place.assembled.rows, first_penalty(model))
-    pushes = Pushes(potential.drive.efforts, multipliers)
-    for iteration in range(MAX_ITERATIONS):
+    pushes, secants = Pushes(potential.drive.efforts, multipliers), Secants()
+    for iteration in range(iterations):
         balance = _balance(potential, place, pushes)
         if history and _is_solved(potential, place, pushes, balance):  # a guess alone would coast on for ever
             return Reached(place, pushes, [*history, balance.left], True)
         if iteration == 0 and _is_lower(potential, start, place, multipliers):
             place = potential.place(start.pose, multipliers)  # what has snapped does not coast on
             balance = _balance(potential, place, pushes)
+        if len(history) > 1 and balance.left > RUNAWAY * max(*history[:2], potential.tolerance):
+            place = start
+            break
         if balance.left > enough:  # what is left is more than a tangent of before is good for
             tangent.forget()
-        enough = SLOW * balance.left
+        enough = (SLOWER if tangent.shifted else SLOW) * balance.left
         history.append(balance.left)
         try:
-            place, pushes = _iterate(potential, tangent, place, pushes, balance)
+            place, pushes = _iterate(potential, tangent, place, pushes, balance, secants)
         except ConvergenceError:
             break
+    place = start if place.assembled.worst <= 0.0 else place
     return Reached(place, Pushes(potential.efforts(place), pushes.multipliers), history, False)
 
 
@@ -311,23 +369,34 @@ def _is_lower(potential: Potential, place: Place, other: Place, multipliers: Mul
 
 
 def _iterate(
-    potential: Potential, tangent: Tangent, place: Place, pushes: Pushes, balance: Balance
+    potential: Potential, tangent: Tangent, place: Place, pushes: Pushes, balance: Balance, secants: Secants
 ) -> tuple[Place, Pushes]:
     """A lower place and what pushes there; the tangent that is there is tried first.
 
     Raises:
         ConvergenceError: no step lowers Φ, or numbers are no longer finite.
     """
+    size = potential.model.unknowns.matrix.size
     if tangent.serves(potential.increment):
-        step = _direction(potential, place, tangent, tangent.solve, balance)
-        found = _search(potential, place, pushes, *step, tries=1)
-        if found is not None:
-            return found
-    step = _direction(potential, place, tangent, partial(tangent.renew, potential, place, pushes), balance)
-    found = _search(potential, place, pushes, *step, tries=SHORTENINGS)
+        step, goal, touch = _direction(potential, place, tangent, tangent.solve, balance)
+        plain = np.concatenate([step, goal.efforts - pushes.efforts])
+        secants.ask(plain)
+        better = secants.better(size) if tangent.shifted and balance.rows is None else None
+        for way in [plain] if better is None else [better, plain]:
+            then = replace(goal, efforts=pushes.efforts + way[size:])
+            found = _search(potential, place, pushes, way[:size], then, touch, tries=1)
+            if found is not None:
+                secants.take(found[2] * way)
+                return found[:2]
+    secants.forget()
+    step, goal, touch = _direction(potential, place, tangent, partial(tangent.renew, potential, place, pushes), balance)
+    found = _search(potential, place, pushes, step, goal, touch, tries=SHORTENINGS)
     if found is None:
         raise ConvergenceError("the moving body's potential cannot be lowered")
-    return found
+    plain = np.concatenate([step, goal.efforts - pushes.efforts])
+    secants.ask(plain)
+    secants.take(found[2] * plain)
+    return found[:2]
 
 
 def _direction(
@@ -372,8 +441,9 @@ def _program(
 
 def _search(
     potential: Potential, place: Place, pushes: Pushes, step: np.ndarray, goal: Pushes, touch: Touch, tries: int
-) -> tuple[Place, Pushes] | None:
-    """As much of a step (size,), with efforts on the way to its `goal`, as lowers Φ; None after `tries`."""
+) -> tuple[Place, Pushes, float] | None:
+    """As much of a step (size,), with efforts on the way to its `goal`, as lowers Φ, and how much; None after
+    `tries`."""
     model = potential.model
     whole = model.unknowns.move(place.pose, step)
     fraction = longest_fraction(model, place.pose, whole)
@@ -383,6 +453,7 @@ def _search(
         pose = whole if fraction == 1.0 else model.unknowns.move(place.pose, fraction * step)
         trial = potential.place(pose, goal.multipliers)
         if potential.value(trial, shift, touch) <= highest:
-            return trial, Pushes(pushes.efforts + fraction * (goal.efforts - pushes.efforts), goal.multipliers)
+            efforts = pushes.efforts + fraction * (goal.efforts - pushes.efforts)
+            return trial, Pushes(efforts, goal.multipliers), fraction
         fraction *= 0.5
     return None

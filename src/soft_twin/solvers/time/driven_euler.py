@@ -12,8 +12,9 @@ together is so until its damping lets it grow. What carries the rest of e is dam
 any other, so that e − e' leaves its stiffness alone: it pulls the way that G was at a step's start. Inertial forces of
 the base's rotation are those at a step's start, too.
 
-A step is always taken. One that is not solved is taken in halves; where even the shortest is not, the body goes as far
-as the search came, where its potential is lower, and stops there: that takes energy away and is counted.
+A step is always taken. One that is not solved is taken in halves, while iterations are left to it; where even the
+shortest is not, the body goes as far as the search came, where its potential is lower, and stops there: that takes
+energy away and is counted. Where the search would not have ended, it stays.
 """
 
 from dataclasses import replace
@@ -26,11 +27,21 @@ from soft_twin.errors import InputError
 from soft_twin.mechanics.model import Increment, Model
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.unknowns import Pose
-from soft_twin.solvers.driven import TOLERANCE, Drive, Place, Potential, Reached, Tangent, minimise_driven
+from soft_twin.solvers.driven import (
+    MAX_ITERATIONS,
+    TOLERANCE,
+    Drive,
+    Place,
+    Potential,
+    Reached,
+    Tangent,
+    minimise_driven,
+)
 from soft_twin.solvers.equilibrium import Solved
 from soft_twin.solvers.time.integrators import BackwardEuler
 
 HALVINGS = 3  # of a step that is not solved
+ITERATIONS, FEWEST = 150, 2  # in a step and its parts, and in each of these
 STANDING = MovingBase(np.array(UPRIGHT_GRAVITY))
 
 
@@ -54,7 +65,7 @@ class DrivenEuler(BackwardEuler):
         self._gravity = model.gravity
         self.damped_steps, self._tangent, self.tolerance = 0, Tangent(model), TOLERANCE
         self._softness = model.actuators.softness
-        self._wound = np.zeros(len(model.actuators))
+        self._wound, self._iterations_left = np.zeros(len(model.actuators)), ITERATIONS
         super().__init__(model, dt, **options)
         self.base, self.efforts = STANDING, np.zeros(len(model.actuators))
         self._elastic_efforts = np.zeros(len(model.actuators))  # those that elastic stress balances
@@ -102,6 +113,7 @@ class DrivenEuler(BackwardEuler):
         """
         dt = self.dt if dt is None else dt
         check_positive(dt, "time step", "s")
+        self._iterations_left = ITERATIONS
         return self._advance(dt, HALVINGS)
 
     def energy(self) -> float:
@@ -137,8 +149,10 @@ class DrivenEuler(BackwardEuler):
         increment = self._increment(dt, start.actuators.gradients)
         potential = Potential(self.model, increment, drive, self._stiffening(dt), self.tolerance)
         pushing = self.model.idle if self._multipliers is None else self._multipliers
-        reached = minimise_driven(potential, self._tangent, start, self._coasted(dt), pushing)
-        if reached.solved or halvings == 0:
+        iterations = max(FEWEST, min(MAX_ITERATIONS, self._iterations_left))
+        reached = minimise_driven(potential, self._tangent, start, self._coasted(dt), pushing, iterations)
+        self._iterations_left -= len(reached.history)
+        if reached.solved or halvings == 0 or self._iterations_left <= 0:
             return self._accept(reached, dt)
         self._advance(0.5 * dt, halvings - 1)
         return self._advance(0.5 * dt, halvings - 1)
