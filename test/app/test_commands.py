@@ -87,6 +87,15 @@ def test_meshes_are_made_as_described(tmp_path, capsys):
     assert len(read_mesh(tmp_path / "slender_hex20r.vtu").cells) == 60
 
 
+def test_meshes_of_a_robot_of_ones_own_are_written_beside_its_description(tmp_path, capsys):
+    """There the twin looks for them first; the package's own folder is not a laboratory's."""
+    text = soft_twin.load_robot("neck").path.read_text(encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    assert main(["mesh", str(tmp_path / "mine.yaml")]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.yaml", "neck_body.vtu", "neck_emulated.vtu"}
+    assert str(tmp_path) in capsys.readouterr().out
+
+
 def test_meshes_are_written_nowhere_but_into_the_folder_that_is_said(tmp_path, capsys):
     text = soft_twin.load_robot("slender").path.read_text(encoding="utf-8")
     (tmp_path / "mine.yaml").write_text(text.replace("file: slender_tet4.vtu", "file: ../evil.vtu"), encoding="utf-8")

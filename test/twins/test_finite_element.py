@@ -5,6 +5,7 @@ import pytest
 from bodies import body_of
 from scipy.integrate import solve_bvp, trapezoid
 
+import soft_twin
 from soft_twin.errors import ConvergenceError, InputError, MeshError, UsageError
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.cables import Cables
@@ -226,6 +227,13 @@ def test_some_actuators_are_driven_while_others_efforts_are_held(coarse):
 def test_bad_input_is_named(coarse, arguments, message):
     with pytest.raises(InputError, match=message):
         coarse.equilibrium(**arguments)
+
+
+@pytest.mark.parametrize(("name", "general"), [("tensions", "efforts"), ("displacements", "coordinates")])
+def test_words_of_cables_are_refused_where_a_chamber_would_take_them(name, general):
+    finger = soft_twin.load_robot("finger").build_twin()
+    with pytest.raises(InputError, match=f"{name}: not all actuators are cables: say {general}"):
+        finger.equilibrium([0.0, 0.0, -9.81], **{name: np.full(finger.actuator_count, 0.1)})
 
 
 def test_unknown_twins_meshes_and_elements_are_named(slender):

@@ -21,7 +21,11 @@ SMALLEST, LARGEST = 1e-3, 10.0  # [m] that a soft robot measures
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", nargs="?", help="name of a robot, or path of its .yaml file")
-    parser.add_argument("--out", type=Path, help="folder for the meshes (default: where the twin looks for them)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder for the meshes (default: beside the description; of robots that are shipped, the package's)",
+    )
     parser.add_argument("--check", type=Path, metavar="FILE", help="instead, print how good the mesh in FILE is")
     parser.add_argument("--element", metavar="NAME", help=f"of the mesh that is checked: {', '.join(ELEMENTS)}")
 
@@ -34,11 +38,12 @@ def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
     if not isinstance(robot, FemRobot):
         raise UsageError(f"robot '{robot.name}' has no meshed body")
-    out = arguments.out or folder("meshes")
+    shipped, own = folder("config").resolve(), robot.path.resolve().parent
+    out = arguments.out or (folder("meshes") if own == shipped else own)
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, (file, source) in _sources(robot).items():
-            mesh = build_mesh(source, robot.path.resolve().parent)
+            mesh = build_mesh(source, own)
             write_mesh(mesh, out / file)
             print(f"{name}: {len(mesh.cells)} {mesh.element.name} cells, {len(mesh.nodes)} nodes -> {out / file}")
     except OSError as error:

@@ -181,7 +181,7 @@ class Twin(ABC):
             coordinates: (a,) of the actuators [m] or [m³], None for one that is free. A cable never pushes.
             efforts: (a,) [N] or [Pa]; of a cable ≥ 0. Neither: no actuator does anything. Beside coordinates: of those
                 that are free, the others' are found.
-            displacements, tensions: other names of the two, where all actuators are cables.
+            displacements, tensions: other names of the two, where all actuators are cables; else they are refused.
 
         Raises:
             InputError: wrong sizes, an effort below the least, not finite, or gravity in another unit; efforts where no
@@ -285,6 +285,9 @@ class Twin(ABC):
         """From what was given under one of the names of the coordinates or of the efforts."""
         a = self.actuator_count
         loads, driven = np.zeros(a), [None] * a
+        for name, general in (("displacements", "coordinates"), ("tensions", "efforts")):
+            if (coordinates | efforts).get(name) is not None and any(unit != "N" for unit in self.effort_units):
+                raise InputError(f"{name}: not all actuators are cables: say {general}, in the order of the actuators")
         for name, values in efforts.items():
             if values is not None:
                 loads = checked_vector(values, a, name)
