@@ -14,6 +14,7 @@ from soft_twin_ros.conversions import is_frame, pressures_message, to_pose
 if TYPE_CHECKING:
     from soft_twin.learning.shape_control import ShapeControl, ShapeSolution
 
+ENOUGH = 20_000  # points of a target: of more, so many are drawn, since each costs time
 BUSY = "a search for another call runs: ask again when that is answered"
 
 
@@ -45,6 +46,11 @@ class ShapeService:
         if not free and not is_frame(cloud.header.frame_id, self._frame):
             raise InputError(f"target in frame '{cloud.header.frame_id}': expected '{self._frame}'")
         points, normals = cloud_arrays(cloud)
+        if cloud.data and not len(points):
+            raise InputError(f"cloud: none of its {cloud.width * cloud.height} points is finite")
+        if len(points) > ENOUGH:
+            drawn = np.random.default_rng(0).choice(len(points), ENOUGH, replace=False)
+            points, normals = points[drawn], None if normals is None else normals[drawn]
         target = ShapeTarget.of(points, normals, whole)
         return self._control.solve(target, FREE if free else FIXED, begin)
 

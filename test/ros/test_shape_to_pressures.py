@@ -22,6 +22,7 @@ from visualization_msgs.msg import Marker
 
 from soft_twin.errors import InputError
 from soft_twin.learning.identity import description_hash
+from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.storage import save
 from soft_twin.recording.clouds import cloud_arrays
 from soft_twin_ros import shape_to_pressures
@@ -195,6 +196,22 @@ def test_a_call_is_answered_and_commands_nothing(started):
     talk.client.destroy_node()
 
 
+def test_of_a_cloud_of_many_points_as_many_are_drawn_as_are_needed(started, monkeypatch):
+    monkeypatch.setattr("soft_twin_ros.shape_service.ENOUGH", 400)
+    drawn, of = [], ShapeTarget.of
+
+    def noted(points, normals, whole):
+        drawn.append(points)
+        return of(points, normals, whole)
+
+    monkeypatch.setattr(ShapeTarget, "of", noted)
+    talk, points = Talk(started()), cloud([900.0, 1500.0])
+    answer = talk.answer(points, free_pose=True)
+    assert len(points) > 400 == len(drawn[0]) == len({tuple(each) for each in drawn[0].round(6)})
+    np.testing.assert_allclose(answer.pressures.pressures, [900.0, 1500.0], rtol=0.06)
+    talk.client.destroy_node()
+
+
 def test_calls_go_on_beside_the_target_that_is_held(started):
     talk = Talk(started())
     talk.until(lambda: talk.client.count_subscribers("target_shape"))
@@ -227,6 +244,7 @@ def test_one_call_at_a_time_is_answered(started):
     [
         (1e3 * cloud([900.0, 1500.0]), {"free_pose": True}, "in millimetres"),
         (cloud([900.0, 1500.0]), {}, "target in frame 'scanner': expected 'base_link'"),
+        (np.full((40, 3), np.nan), {"free_pose": True}, "cloud: none of its 40 points is finite"),
         (cloud([900.0, 1500.0])[:3], {"free_pose": True}, "or more points (k, 3), found (3, 3)"),
     ],
 )
