@@ -4,13 +4,13 @@ import matplotlib.image
 import numpy as np
 
 from soft_twin.studies import scale
-from soft_twin.studies.scale import PAPERS, bar
+from soft_twin.studies.scale import PAPERS, table
 
 
 def test_finer_bars_sag_more_and_both_solvers_settle(tmp_path, monkeypatch):
     runs = []
     monkeypatch.setattr(scale, "GRIDS", ((2, 2, 5), (4, 4, 10)))
-    monkeypatch.setattr(scale, "bar", lambda grid: runs.append(bar(grid)) or runs[-1])
+    monkeypatch.setattr(scale, "table", lambda found: runs.extend(found) or table(found))
     lines = scale.run(tmp_path, tmp_path).splitlines()
     assert 0.0 < runs[0].sag < runs[1].sag < 0.012
     assert [each.unknowns for each in runs] == [3 * 9 * 5, 3 * 25 * 10]

@@ -31,6 +31,7 @@ from soft_twin.mesh.elements import element_named
 from soft_twin.mesh.files import read_mesh
 from soft_twin.mesh.mesh import Mesh, make_mesh
 from soft_twin.mesh.selection import enclosed_volume, shells, split_faces
+from soft_twin.parallel import compute_here, kept_to_the_end
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.studies import sopra_segment
 from soft_twin.studies.results import write_picture
@@ -87,16 +88,18 @@ def run(folder: Path, data: Path) -> str:
     mesh = read_mesh(data / FILE)
     curved = quadratic(mesh)
     cases = {
-        "tet4, 20 kPa": bends(mesh, LOW_PRESSURE),
-        "tet10, 20 kPa": bends(curved, LOW_PRESSURE),
-        "tet4, 60 kPa (paper)": bends(mesh),
-        "tet4 with fibres, 60 kPa": bends(mesh, fibres=FIBRES),
-        "tet10 with fibres, 60 kPa": bends(curved, fibres=FIBRES),
+        "tet4, 20 kPa": (mesh, LOW_PRESSURE, 0.0),
+        "tet10, 20 kPa": (curved, LOW_PRESSURE, 0.0),
+        "tet4, 60 kPa (paper)": (mesh, PRESSURE, 0.0),
+        "tet4 with fibres, 60 kPa": (mesh, PRESSURE, FIBRES),
+        "tet10 with fibres, 60 kPa": (curved, PRESSURE, FIBRES),
     }
-    found = list(cases.values())[-1]
-    _draw(folder / "sopra.png", curved, found)
-    parts = [regularity(mesh), comparison(cases), table(found), sopra_segment.report(folder, data)]
-    return "\n\n".join(parts)
+    with kept_to_the_end():
+        computed = compute_here(_bends_of, list(cases.values()), "arms")
+        found = dict(zip(cases, computed, strict=True))
+        _draw(folder / "sopra.png", curved, computed[-1])
+        segment = sopra_segment.report(folder, data)
+    return "\n\n".join([regularity(mesh), comparison(found), table(computed[-1]), segment])
 
 
 def quadratic(mesh: Mesh) -> Mesh:
@@ -132,6 +135,10 @@ def bends(mesh: Mesh, pressure: float = PRESSURE, fibres: float = 0.0) -> list[B
             Bend(segment, _from_x(mesh, chamber.surface), moved, solved.iterations, seconds, solved.pose.points)
         )
     return sorted(found, key=lambda bend: (bend.segment != "upper", bend.chamber))
+
+
+def _bends_of(case: tuple[Mesh, float, float]) -> list[Bend]:
+    return bends(*case)
 
 
 def hoops(mesh: Mesh, chambers: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

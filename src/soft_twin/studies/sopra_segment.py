@@ -34,6 +34,7 @@ from soft_twin.mechanics.model import Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh, boundary_faces, make_mesh
 from soft_twin.mesh.selection import centres_and_normals, shells
+from soft_twin.parallel import compute_here, terminal_progress
 from soft_twin.recording.c3d_files import read_markers
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.studies.results import write_picture
@@ -49,6 +50,7 @@ BEYOND, ACROSS = 9.645e-3, 18.555e-3  # [m]: two markers beyond the tip's middle
 YOUNG_MODULUS, POISSON_RATIO, DENSITY = 263.8e3, 0.49, 1070.0
 STIFF, START = 16e6, (350e3, 1e6)  # [Pa]: fibres as good as inextensible; E and fibres that the fit starts with
 STEP = 0.05  # of the parameters' logarithms, for differences
+MOST_FITTED = 10  # steps of the fit
 CHAMBERS = 4
 
 
@@ -59,9 +61,11 @@ def report(folder: Path, data: Path) -> str:
         return f"measured segment: skipped, no recordings in {data / FOLDER}"
     measured = np.array([measured_travel(read_markers(file)) for file in files])
     mesh = segment_mesh()
-    models = {"predicted": (YOUNG_MODULUS, STIFF), "fitted": fit(mesh, measured[:, 1])}
-    found = {name: travels(mesh, *parameters) for name, parameters in models.items()}
-    alone = travels(mesh, YOUNG_MODULUS, 0.0, PRESSURES[:1])[0]
+    (fitted,) = compute_here(_fit_of, [(mesh, measured[:, 1])], "fits of the segment")
+    models = {"predicted": (YOUNG_MODULUS, STIFF), "fitted": fitted}
+    cases = [(mesh, *parameters, PRESSURES) for parameters in models.values()]
+    *both, (alone,) = compute_here(_travels_of, [*cases, (mesh, YOUNG_MODULUS, 0.0, PRESSURES[:1])], "segments")
+    found = dict(zip(models, both, strict=True))
     _draw(folder / "segment.png", mesh, measured, found)
     return (
         f"{table(measured, models, found)}\n"
@@ -182,13 +186,28 @@ def fit(
     """E and the fibres' stiffness [Pa] whose travels at `pressures` (p,) [mbar] are nearest to those measured (p,) [m],
     in squares of their logarithms; a travel without equilibrium is wrong by a factor e."""
 
+    tried = 0
+
     def off(logarithms: np.ndarray) -> np.ndarray:
+        nonlocal tried
+        tried += 1
+        terminal_progress(f"fit of the segment: {tried} of at most {MOST_FITTED * (1 + len(start))} simulations")
         ratios = np.log(travels(mesh, *np.exp(logarithms), pressures) / measured)
         return np.where(np.isnan(ratios), 1.0, ratios)
 
-    found = least_squares(off, np.log(start), diff_step=STEP / np.log(start), xtol=1e-3, ftol=1e-4, max_nfev=10)
+    found = least_squares(
+        off, np.log(start), diff_step=STEP / np.log(start), xtol=1e-3, ftol=1e-4, max_nfev=MOST_FITTED
+    )
     young_modulus, fibres = np.exp(found.x)
     return float(young_modulus), float(fibres)
+
+
+def _travels_of(case: tuple[Mesh, float, float, np.ndarray]) -> np.ndarray:
+    return travels(*case)
+
+
+def _fit_of(case: tuple[Mesh, np.ndarray]) -> tuple[float, float]:
+    return fit(*case)
 
 
 def table(measured: np.ndarray, models: dict[str, tuple[float, float]], found: dict[str, np.ndarray]) -> str:

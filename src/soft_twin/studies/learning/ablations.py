@@ -9,6 +9,7 @@ far as they are missing; each row is stored as it ends. Picture: ablations.png; 
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from soft_twin.learning.correction import Correction, ShapeModel
@@ -178,14 +180,17 @@ def _known(beside: str, digest: str):
 
 def table(content: list[dict]) -> str:
     """Errors at the unseen pressures."""
-    lines = [f"{'':44} {'mean [mm]':>10} {'largest [mm]':>13} {'training [s]':>13}"]
+    names = []
     for row in content:
         said = [f"{row['layers']} x {row['neurons']} neurons"]
         said += [f"{row['kernels']} kernels"] if row["kernels"] else []
         said += [f"{row['points']} points"] if row["points"] else []
         said += [] if row["geometry"] else ["not regularised"]
-        name = f"{row['kind']}: {', '.join(said)}"
-        lines.append(f"{name:44} {row['mean_mm']:10.2f} {row['largest_mm']:13.1f} {row['seconds']:13.0f}")
+        names.append(f"{row['kind']}: {', '.join(said)}")
+    width = max(map(len, names))
+    lines = [f"{'':{width}} {'mean [mm]':>10} {'largest [mm]':>13} {'training [s]':>13}"]
+    for name, row in zip(names, content, strict=True):
+        lines.append(f"{name:{width}} {row['mean_mm']:10.2f} {row['largest_mm']:13.1f} {row['seconds']:13.0f}")
     return "\n".join(lines)
 
 
@@ -199,11 +204,14 @@ def draw(folder: Path, content: list[dict], plain: Variant) -> None:
             [row["neurons"] for row in rows], [row["largest_mm"] for row in rows], "o-", label=f"{layers} hidden"
         )
     sizes.set(title="N_fk beside simulations", xlabel="neurons a layer", ylabel="largest error [mm]", xscale="log")
+    _tick(sizes, SHAPE_NEURONS)
     sizes.legend(frameon=False)
     rows = [row for row in content if replace(plain, neurons=row["neurons"]) == Variant(*_key(row))]
     rows.sort(key=lambda row: row["neurons"])
     neurons.plot([row["neurons"] for row in rows], [row["mean_mm"] for row in rows], "o-")
     neurons.set(title="the warp alone", xlabel="neurons a layer of N_rbf", ylabel="mean error [mm]", xscale="log")
+    _tick(neurons, sorted(row["neurons"] for row in rows))
+    neurons.set_ylim(0.0, 1.2 * max(row["mean_mm"] for row in rows))
     named = {
         "as described": plain,
         "not regularised": replace(plain, geometry=False),
@@ -216,6 +224,12 @@ def draw(folder: Path, content: list[dict], plain: Variant) -> None:
     others.invert_yaxis()
     others.set(title="the warp alone", xlabel="mean error [mm]")
     write_picture(folder / "ablations.png", figure, dpi=110)
+
+
+def _tick(axes: Axes, numbers: Sequence[int]) -> None:
+    """At these numbers, as they are written, along a logarithmic axis."""
+    axes.set_xticks(numbers, [str(number) for number in numbers])
+    axes.set_xticks([], minor=True)
 
 
 def _key(row: dict) -> tuple:
