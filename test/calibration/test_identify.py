@@ -6,7 +6,7 @@ import pytest
 from soft_twin.calibration.experiments import Hanging, Released
 from soft_twin.calibration.identify import CANTILEVER, by_gradients, by_search
 from soft_twin.calibration.markers import Markers
-from soft_twin.errors import InputError
+from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.solvers.derivatives.parameters import Attribute
 from soft_twin.solvers.time.integrators import CrankNicolson
 from soft_twin.studies.beam import MARKERS, beam_mesh, beam_model, material_parameters
@@ -103,3 +103,14 @@ def test_what_makes_no_sense_is_refused():
         by_gradients(recorded, {}, {"density": (1.0, 2.0)})
     with pytest.raises(InputError, match="measured markers"):
         Hanging(recorded[0].model, recorded[0].markers, np.zeros((1, 2, 3)), {})
+
+
+def test_a_search_in_which_nothing_can_be_simulated_says_so(monkeypatch):
+    pytest.importorskip("optuna")
+
+    def broken(self, logarithms):
+        raise ConvergenceError("no minimum", ())
+
+    monkeypatch.setattr("soft_twin.calibration.identify._Search.loss", broken)
+    with pytest.raises(ConvergenceError, match="none of 3 trials within these domains could be simulated"):
+        by_search(experiments((2, 2, 2))[:1], domains("young_modulus"), 3, START)

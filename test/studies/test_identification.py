@@ -34,9 +34,9 @@ def test_a_rest_of_the_real_beam_tells_the_stiffness_over_the_weight(tmp_path, m
         read_recordings(DATA)
     except UsageError as missing:
         pytest.skip(str(missing))
-    rows, real = [], identification.real
+    rows, table = [], identification.table
     sizes = {"TRIALS": {"rest": 2, "motion": 1}, "EVALUATIONS": 2, "WINDOW": 0.03}
-    for name, value in (sizes | {"synthetic": list, "real": lambda data: rows.extend(real(data)) or rows}).items():
+    for name, value in (sizes | {"KNOWN": {}, "table": lambda found: rows.extend(found) or table(found)}).items():
         monkeypatch.setattr(identification, name, value)
     text = identification.run(tmp_path, DATA)
     assert "left out" not in text and len(text.splitlines()) == 1 + len(rows) + 2

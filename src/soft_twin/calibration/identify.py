@@ -147,6 +147,7 @@ def by_search(
         InputError: a domain that no experiment has a parameter for, or that is not positive or not in order, or a start
             outside of it.
         UsageError: optuna is not installed.
+        ConvergenceError: no trial could be simulated.
     """
     experiments = list(experiments)
     _check(experiments, domains, start)
@@ -168,6 +169,8 @@ def by_search(
     if start:
         study.enqueue_trial({name: start[name] for name in search.names})
     study.optimize(objective, n_trials=trials)
+    if not study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE]):
+        raise ConvergenceError(f"none of {trials} trials within these domains could be simulated", ())
     return search.result(np.log([study.best_params[name] for name in search.names]))
 
 

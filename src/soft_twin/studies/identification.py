@@ -22,7 +22,6 @@ from soft_twin.studies.beam import (
     PARAMETERS,
     STEP,
     TIP,
-    Recording,
     beam_model,
     compare,
     hanging,
@@ -32,6 +31,7 @@ from soft_twin.studies.beam import (
 )  # fmt: skip
 
 matplotlib.use("Agg")
+from soft_twin.parallel import compute_here
 from soft_twin.studies.results import write_picture
 
 START = {"young_modulus": 150e3, "poisson_ratio": 0.4, "density": 900.0, "mass_damping": 10.0}
@@ -42,6 +42,9 @@ SIDES = np.array(
 WINDOW = 0.4  # [s] after the release
 EVALUATIONS = 25  # of all experiments, with gradients
 TRIALS = {"rest": 40, "motion": 40}
+# Two parameters of a beam at rest under two loads, from six markers without noise; and the real one's tasks.
+KNOWN = {"known, rest: E, ν": ("young_modulus", "poisson_ratio"), "known, rest: E, ρ": ("young_modulus", "density")}
+REAL = REST, MOTION = "beam, rest: E, ρ", "beam, rest and motion: E, ν, ρ, α"
 UNITS = {
     "young_modulus": ("E", 1e-3, "kPa"), "poisson_ratio": ("ν", 1.0, ""), "density": ("ρ", 1.0, "kg/m³"),
     "mass_damping": ("α", 1.0, "1/s"),
@@ -59,22 +62,45 @@ class Row:
 
 def run(folder: Path, data: Path) -> str:
     """The known beam, and the real one where its recordings are."""
-    rows, note = synthetic(), ""
+    tasks, note = list(KNOWN), ""
     try:
-        rows += real(read_recordings(data))
+        read_recordings(data)
+        tasks += REAL
     except UsageError as missing:
         note = f"\nThe real beam is left out: {missing}"
+    cases = [(task, method, data, Extent.of(task)) for task in tasks for method in ("gradients", "search")]
+    rows = compute_here(identified, cases, "identifications")
     _draw(folder / "search.png", rows)
     return table(rows) + note
 
 
-def synthetic() -> list[Row]:
-    """Two parameters of a beam at rest under two loads, from six markers without noise."""
-    rows = []
-    for names in (("young_modulus", "poisson_ratio"), ("young_modulus", "density")):
-        task = "known, rest: " + ", ".join(UNITS[name][0] for name in names)
-        rows += both(task, known_beam(), names, TRUTH | {name: START[name] for name in names}, TRIALS["rest"])
-    return rows
+@dataclass(frozen=True)
+class Extent:
+    """How much is computed: evaluations with gradients, trials of the search, and time of a motion [s]."""
+
+    evaluations: int
+    trials: int
+    window: float
+
+    @classmethod
+    def of(cls, task: str) -> "Extent":
+        return cls(EVALUATIONS, TRIALS["motion" if task == MOTION else "rest"], WINDOW)
+
+
+def identified(case: tuple[str, str, Path, Extent]) -> Row:
+    """The row of a task and a method, in the same domains and from the same start for both."""
+    task, method, data, extent = case
+    if task in KNOWN:
+        experiments: list[Experiment] = list(known_beam())
+        names, start = KNOWN[task], TRUTH | {name: START[name] for name in KNOWN[task]}
+    else:
+        experiments, names, start = real(task, data, extent.window)
+    domains = {name: CANTILEVER[name] for name in names}
+    for each in experiments:
+        each.set(start)
+    if method == "gradients":
+        return Row(task, method, by_gradients(experiments, start, domains, extent.evaluations))
+    return Row(task, method, by_search(experiments, domains, extent.trials, start))
 
 
 def known_beam() -> list[Hanging]:
@@ -90,28 +116,14 @@ def known_beam() -> list[Hanging]:
     return experiments
 
 
-def real(recordings: dict[str, Recording]) -> list[Row]:
-    """The real beam at rest, then at rest and in motion."""
+def real(task: str, data: Path, window: float) -> tuple[list[Experiment], tuple[str, ...], dict[str, float]]:
+    """Of the real beam at rest, or at rest and in motion: experiments, what is sought, and where it starts."""
+    recordings = read_recordings(data)
     rest: list[Experiment] = [hanging(each) for each in recordings.values()]
-    known = START | {"poisson_ratio": PARAMETERS["poisson_ratio"]}
-    rows = both("beam, rest: E, ρ", rest, ("young_modulus", "density"), known, TRIALS["rest"])
-    motion = [released(each, compare(each, WINDOW).release, WINDOW, relaxing=False) for each in recordings.values()]
-    return rows + both("beam, rest and motion: E, ν, ρ, α", rest + motion, tuple(START), START, TRIALS["motion"])
-
-
-def both(task: str, experiments: list[Experiment], names: tuple[str, ...], start, trials: int) -> list[Row]:
-    """By gradients and by search, in the same domains from the same start."""
-    domains = {name: CANTILEVER[name] for name in names}
-    rows = []
-    for method in ("gradients", "search"):
-        for each in experiments:
-            each.set(start)
-        if method == "gradients":
-            found = by_gradients(experiments, start, domains, EVALUATIONS)
-        else:
-            found = by_search(experiments, domains, trials, start)
-        rows.append(Row(task, method, found))
-    return rows
+    if task == REST:
+        return rest, ("young_modulus", "density"), START | {"poisson_ratio": PARAMETERS["poisson_ratio"]}
+    motion = [released(each, compare(each, window).release, window, relaxing=False) for each in recordings.values()]
+    return rest + motion, tuple(START), START
 
 
 def table(rows: list[Row]) -> str:

@@ -31,7 +31,7 @@ from soft_twin.mesh.elements import element_named
 from soft_twin.mesh.files import read_mesh
 from soft_twin.mesh.mesh import Mesh, make_mesh
 from soft_twin.mesh.selection import enclosed_volume, shells, split_faces
-from soft_twin.parallel import compute_here, kept_to_the_end
+from soft_twin.parallel import compute_here
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.studies import sopra_segment
 from soft_twin.studies.results import write_picture
@@ -94,12 +94,10 @@ def run(folder: Path, data: Path) -> str:
         "tet4 with fibres, 60 kPa": (mesh, PRESSURE, FIBRES),
         "tet10 with fibres, 60 kPa": (curved, PRESSURE, FIBRES),
     }
-    with kept_to_the_end():
-        computed = compute_here(_bends_of, list(cases.values()), "arms")
-        found = dict(zip(cases, computed, strict=True))
-        _draw(folder / "sopra.png", curved, computed[-1])
-        segment = sopra_segment.report(folder, data)
-    return "\n\n".join([regularity(mesh), comparison(found), table(computed[-1]), segment])
+    found = dict(zip(cases, compute_here(_bends_of, list(cases.values()), "arms"), strict=True))
+    shown = list(found.values())[-1]
+    _draw(folder / "sopra.png", curved, shown)
+    return "\n\n".join([regularity(mesh), comparison(found), table(shown), sopra_segment.report(folder, data)])
 
 
 def quadratic(mesh: Mesh) -> Mesh:
