@@ -19,10 +19,8 @@ import numpy as np
 from soft_twin.inverse.plate_sight import Sight
 
 SPAN = 1.0  # [s]
-KNOWN, FORGOTTEN = (
-    0.003,
-    0.01,
-)  # [rad² s] of motion from which it is judged, and that counts: 4°, 8° at once
+KNOWN = 0.003  # [rad² s] of motion from which it is judged: 4° at once …
+FORGOTTEN = 0.01  # … and of the last that counts: 8°
 FOLLOWS, MOVES = 0.25, 0.5  # shares of what is expected …
 AGAIN = 0.6  # … and from which it is right again
 RESTS = np.radians(0.5)  # [rad] by which what is expected may creep while the plate is to rest

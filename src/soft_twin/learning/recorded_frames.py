@@ -25,7 +25,7 @@ BASE = "base_link"
 SLACK = 0.02  # of a chamber's range of pressures
 CERTAIN = 4.0  # standard deviations: what noise alone does less than once in ten thousand times
 SETTLED = 1.0  # [s] under the same pressures before a shape counts; pressures and markers are means over as long
-NORMAL_MEDIAN = 0.6745  # of the distance from the middle of what is normally distributed, in standard deviations
+QUIET, NORMAL = 0.25, 0.3186  # share of what is normally distributed that is nearer than so many deviations
 NS = 1e-9
 
 
@@ -189,12 +189,13 @@ def around(stamps: np.ndarray, pressures: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def noise_of(stamps: np.ndarray, means: np.ndarray) -> np.ndarray:
     """(a,) standard deviations of means (n, a) around stamps (n,) [s]: by how far they are from the middle of those
-    SETTLED before and after them, which is nothing else where pressures stand or change evenly, as half of the time."""
+    SETTLED before and after them, which is nothing else where pressures stand or change evenly: a quarter of the time,
+    if they stand for three seconds or more."""
     before, after = (np.searchsorted(stamps, stamps + side * SETTLED) for side in (-1.0, 1.0))
     inside = (stamps >= stamps[0] + SETTLED) & (after < len(stamps))
     bends = means[before[inside]] - 2.0 * means[inside] + means[after[inside]]
     bends = np.abs(bends[np.isfinite(bends).all(axis=1)])
-    return np.median(bends, axis=0) / (NORMAL_MEDIAN * np.sqrt(6.0)) if len(bends) else np.zeros(means.shape[1])
+    return np.quantile(bends, QUIET, axis=0) / (NORMAL * np.sqrt(6.0)) if len(bends) else np.zeros(means.shape[1])
 
 
 def standing(means: np.ndarray, slack: np.ndarray, ends: np.ndarray) -> np.ndarray:

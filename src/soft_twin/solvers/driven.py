@@ -270,15 +270,15 @@ class Secants:
 
     def forget(self) -> None:
         """Begin anew, with another tangent."""
-        self._asked: list[np.ndarray] = []
+        self._asked: np.ndarray | None = None
         self._changes: list[tuple[np.ndarray, np.ndarray]] = []  # what was taken, and how what is asked changed by it
         self._taken: np.ndarray | None = None
 
     def ask(self, way: np.ndarray) -> None:
         """The tangent asks for a way from here."""
         if self._taken is not None:
-            self._changes = [*self._changes[1 - SECANTS :], (self._taken, way - self._asked[-1])]
-        self._asked, self._taken = [way], None
+            self._changes = [*self._changes[1 - SECANTS :], (self._taken, way - self._asked)]
+        self._asked, self._taken = way, None
 
     def take(self, way: np.ndarray) -> None:
         """A way from here was gone."""
@@ -289,8 +289,9 @@ class Secants:
         None: nothing was shown yet."""
         if not self._changes:
             return None
-        (asked,), (taken, changes) = self._asked, (np.column_stack(each) for each in zip(*self._changes, strict=True))
-        return asked - (taken + changes) @ np.linalg.lstsq(changes[:size], asked[:size], rcond=ALIKE)[0]
+        taken, changes = (np.column_stack(each) for each in zip(*self._changes, strict=True))
+        shares = np.linalg.lstsq(changes[:size], self._asked[:size], rcond=ALIKE)[0]
+        return self._asked - (taken + changes) @ shares
 
 
 def minimise_driven(
