@@ -158,5 +158,7 @@ def draw(folder: Path, content: dict, executed: dict[str, np.ndarray]) -> None:
             plot.plot(way, real, "-", color=colour, lw=1.2, label=f"{name}, executed" if i == 0 else None)
     plot.axhline(0.0, color="black", lw=0.8)
     plot.set(xlabel="share of the way", ylabel="clearance from the sticks [mm]")
+    plot.yaxis.tick_right()  # on the left is the height of the view beside it
+    plot.yaxis.set_label_position("right")
     plot.legend(frameon=False, fontsize=8)
     write_picture(folder / "planning.png", figure, dpi=110)
