@@ -144,14 +144,8 @@ class PlateHolder:
         sight = self._sight
         lagging = self._away(finite(measured.displacements))
         wrong = wrong or lagging
-        astray = self._response.update(
-            self.controller.expected, self.controller.correction, None if wrong else sight, dt
-        )
-        if astray:
-            self.controller.unlearn(dt)
-        if astray and not self._astray:
-            self._forget_payload()
-        wrong, self._astray = wrong or astray, bool(astray)
+        astray = self._goes_astray(None if wrong else sight, dt)
+        wrong = wrong or astray
         self._feel(measured, dt)
         self._observe(None if astray else sight, finite(measured.tensions), dt)
         self.controller.model.bear(self.gravity, self.borne)
@@ -239,6 +233,17 @@ class PlateHolder:
         if sight.mismatch > CONTRADICTION:
             return sight, f"the IMUs contradict each other by {np.degrees(sight.mismatch):.0f}°"
         return sight, ""
+
+    def _goes_astray(self, seen: Sight | None, dt: float) -> str:
+        """Why the plate does not go where it is pulled, and what was learnt from seeing it is forgotten; "" where it
+        does."""
+        why = self._response.update(self.controller.expected, self.controller.correction, seen, dt)
+        if why:
+            self.controller.unlearn(dt)
+        if why and not self._astray:
+            self._forget_payload()
+        self._astray = bool(why)
+        return why
 
     def _away(self, displacements: np.ndarray | None) -> str:
         """Why the cables are not where they were told to be; "" where they are, or nobody knows."""

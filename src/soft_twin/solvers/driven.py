@@ -377,27 +377,23 @@ def _iterate(
     Raises:
         ConvergenceError: no step lowers Φ, or numbers are no longer finite.
     """
-    size = potential.model.unknowns.matrix.size
     if tangent.serves(potential.increment):
         step, goal, touch = _direction(potential, place, tangent, tangent.solve, balance)
-        plain = np.concatenate([step, goal.efforts - pushes.efforts])
-        secants.ask(plain)
-        better = secants.better(size) if tangent.shifted and balance.rows is None else None
-        for way in [plain] if better is None else [better, plain]:
-            then = replace(goal, efforts=pushes.efforts + way[size:])
-            found = _search(potential, place, pushes, way[:size], then, touch, tries=1)
+        way = np.concatenate([step, goal.efforts - pushes.efforts])
+        secants.ask(way)
+        better = secants.better(len(step)) if tangent.shifted and balance.rows is None else None
+        for each in [way] if better is None else [better, way]:
+            found = _search(potential, place, pushes, each, goal.multipliers, touch, secants, tries=1)
             if found is not None:
-                secants.take(found[2] * way)
-                return found[:2]
+                return found
     secants.forget()
     step, goal, touch = _direction(potential, place, tangent, partial(tangent.renew, potential, place, pushes), balance)
-    found = _search(potential, place, pushes, step, goal, touch, tries=SHORTENINGS)
+    way = np.concatenate([step, goal.efforts - pushes.efforts])
+    secants.ask(way)
+    found = _search(potential, place, pushes, way, goal.multipliers, touch, secants, tries=SHORTENINGS)
     if found is None:
         raise ConvergenceError("the moving body's potential cannot be lowered")
-    plain = np.concatenate([step, goal.efforts - pushes.efforts])
-    secants.ask(plain)
-    secants.take(found[2] * plain)
-    return found[:2]
+    return found
 
 
 def _direction(
@@ -441,20 +437,28 @@ def _program(
 
 
 def _search(
-    potential: Potential, place: Place, pushes: Pushes, step: np.ndarray, goal: Pushes, touch: Touch, tries: int
-) -> tuple[Place, Pushes, float] | None:
-    """As much of a step (size,), with efforts on the way to its `goal`, as lowers Φ, and how much; None after
+    potential: Potential,
+    place: Place,
+    pushes: Pushes,
+    way: np.ndarray,
+    multipliers: Multipliers,
+    touch: Touch,
+    secants: Secants,
+    tries: int,
+) -> tuple[Place, Pushes] | None:
+    """As much of a way, a change of unknowns and efforts (size + a,), as lowers Φ, which the secants note; None after
     `tries`."""
     model = potential.model
+    step, change = np.split(way, [len(way) - len(pushes.efforts)])
     whole = model.unknowns.move(place.pose, step)
     fraction = longest_fraction(model, place.pose, whole)
     shift = potential.shift(place)
     highest = potential.value(place, shift, touch) + NOISE * (place.assembled.energy + QUIET)
     for _ in range(tries):
         pose = whole if fraction == 1.0 else model.unknowns.move(place.pose, fraction * step)
-        trial = potential.place(pose, goal.multipliers)
+        trial = potential.place(pose, multipliers)
         if potential.value(trial, shift, touch) <= highest:
-            efforts = pushes.efforts + fraction * (goal.efforts - pushes.efforts)
-            return trial, Pushes(efforts, goal.multipliers), fraction
+            secants.take(fraction * way)
+            return trial, Pushes(pushes.efforts + fraction * change, multipliers)
         fraction *= 0.5
     return None

@@ -17,6 +17,7 @@ from soft_twin.calibration.experiments import Experiment, Hanging
 from soft_twin.calibration.identify import CANTILEVER, Identified, by_gradients, by_search
 from soft_twin.calibration.markers import Markers
 from soft_twin.errors import UsageError
+from soft_twin.parallel import compute_here
 from soft_twin.studies.beam import (
     MARKERS,
     PARAMETERS,
@@ -31,7 +32,6 @@ from soft_twin.studies.beam import (
 )  # fmt: skip
 
 matplotlib.use("Agg")
-from soft_twin.parallel import compute_here
 from soft_twin.studies.results import write_picture
 
 START = {"young_modulus": 150e3, "poisson_ratio": 0.4, "density": 900.0, "mass_damping": 10.0}
