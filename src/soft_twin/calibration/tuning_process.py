@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import signal
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -11,10 +10,10 @@ from typing import Any
 
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import DeviceError, SoftTwinError
+from soft_twin.interruptions import left_to_this_process
 
 NICENESS = 5  # at least: less than the share of who asks for it, who may have to be in time
 READING = "reading the recording"
-INTERRUPTIONS = signal.SIGINT, signal.SIGHUP, signal.SIGQUIT  # of a terminal: the parent decides when the child ends
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,9 @@ class TuningProcess:
         options = {"dt": dt, "simulations": simulations, "friction": friction}
         arguments = end, robot, recording, namespace, options
         self._process = context.Process(target=_search, args=arguments, daemon=True)
-        resource_tracker.ensure_running()  # which lets interruptions in again
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)  # the child inherits it
-        self._process.start()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        resource_tracker.ensure_running()  # which lets interruptions in again when it is started
+        with left_to_this_process():
+            self._process.start()
         end.close()
 
     def look(self) -> Found | None:

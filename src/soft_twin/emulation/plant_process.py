@@ -1,7 +1,6 @@
 """The plant in a process of its own, so that its arithmetic never keeps the interpreter from the emulated devices."""
 
 import multiprocessing
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 from soft_twin.compiling import compiled_by_one
 from soft_twin.emulation.plant import Plant, Plates
 from soft_twin.errors import DeviceError, SoftTwinError
+from soft_twin.interruptions import left_to_this_process
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.priority import Preference
 from soft_twin.robots.base import DrivenRobot
@@ -56,12 +56,9 @@ class PlantProcess:
         """
         self._pipe, end = multiprocessing.Pipe()
         program = PROGRAM.format(path=[str(folder) for folder in sys.path], pipe=end.fileno())
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            pass_fds=[end.fileno()],
-            stdin=subprocess.DEVNULL,
-            preexec_fn=_leave_interruptions_to_the_parent,
-        )
+        command = [sys.executable, "-c", program]
+        with left_to_this_process():
+            self._process = subprocess.Popen(command, pass_fds=[end.fileno()], stdin=subprocess.DEVNULL)
         end.close()
         try:
             self._send(robot)
@@ -128,13 +125,6 @@ class PlantProcess:
         if isinstance(answer, SoftTwinError):
             raise answer
         return answer
-
-
-def _leave_interruptions_to_the_parent() -> None:
-    """In a process that is about to load: what a terminal asks for is for all in it, the parent decides when this one
-    ends."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_IGN)
 
 
 def live(pipe: int) -> None:
