@@ -20,7 +20,6 @@ from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
 from soft_twin_ros.homing_actions import HomingActions
 from soft_twin_ros.node import run
 from soft_twin_ros.parameters import parameter
-from soft_twin_ros.qos import COMMAND
 
 GAINS = ControlGains()
 
@@ -52,7 +51,7 @@ class CablesToMotors(HardwareNode):
     def __init__(self):
         super().__init__("cables_to_motors", Parameters)
         self._states = self.offer(JointState, "cables/state")
-        self.listen(JointState, "cables/command", self._take_command, COMMAND)
+        self.obey(JointState, "cables/command", lambda message: positions_in_order(message, self.robot.cable_names))
         for service in ("home", "take_up_slack", "assume_taut_here"):
             self.offer_service(service)
         self._actions = HomingActions(self, self.session, self.robot.cable_names, self.prefix)
@@ -80,9 +79,6 @@ class CablesToMotors(HardwareNode):
         if driver is not None and driver.running:
             state = driver.state()
             self._states.publish(joint_state(state.time, self.robot.cable_names, state.displacements, state.tensions))
-
-    def _take_command(self, message: JointState) -> None:
-        self.take(message.header.stamp, lambda: positions_in_order(message, self.robot.cable_names))
 
 
 def main() -> int:

@@ -4,9 +4,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from lifecycle_msgs.msg import State as LifecycleId
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import Bool, Empty
@@ -17,6 +17,7 @@ from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.driving.session import CLOSED, ActuatorSession, Status
 from soft_twin.driving.states import State
 from soft_twin.errors import InputError, SoftTwinError
+from soft_twin_ros.commanders import Commanders
 from soft_twin_ros.conversions import to_seconds
 from soft_twin_ros.driver_names import driver_prefixes
 from soft_twin_ros.node import ERROR, NOT_ACTIVE, OK, WARN, Health, RobotNode, RobotParameters
@@ -88,6 +89,7 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             stale_after=p.stale_after,
             reopen_period=p.reopen_period,
         )
+        self._commanders = Commanders(self)
         self._start, self._was_there = self.steady_now(), False
         self._stopped = self.create_publisher(Bool, self.prefix + "stopped", LATCHED)
         self._stopped.publish(Bool(data=False))
@@ -144,6 +146,8 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
         health = health_of(self.session.status())
         if health.message == CLOSED:  # by who led it there
             return replace(health, level=WARN, message=NOT_ACTIVE)
+        if several := self._commanders.in_words():
+            health = replace(health, level=max(health.level, WARN), message=f"{health.message}; {several}")
         starts = not self._was_there and self.steady_now() < self._start + self.parameters.appears_within
         return replace(health, level=WARN) if starts and self.session.state is State.AWAY else health
 
@@ -178,22 +182,28 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
     def close(self) -> None:
         self.session.close()
 
-    def take(self, stamp: Time, values: Callable[[], np.ndarray]) -> None:
-        """Hand a command to the session.
+    def obey(self, kind: type, topic: str, read: Callable[[Any], np.ndarray]) -> None:
+        """Hand commands to the session, messages with the stamps of the measurements behind them.
 
         Args:
-            stamp: of the measurement behind the command.
-            values: reads the command; raises InputError where it is unusable.
+            read: a message's values, in the order of the actuators; raises InputError where it is unusable.
         """
-        with suppress(SoftTwinError):  # counted and told by the session
-            self.session.command(self._read(values), to_seconds(stamp))
 
-    def _read(self, values: Callable[[], np.ndarray]) -> np.ndarray:
+        def take(message: Any) -> None:
+            with suppress(SoftTwinError):  # counted and told by the session
+                self.session.command(self._read(read, message), to_seconds(message.header.stamp))
+
+        self._commanders.may_use(topic)
+        self.listen(kind, topic, take, COMMAND)
+
+    def _read(self, read: Callable[[Any], np.ndarray], message: Any) -> np.ndarray:
         try:
-            return values()
+            values = read(message)
         except InputError as error:
             self.session.refuse("unusable", f"command refused: {error}")
             raise
+        self._commanders.heard(values)
+        return values
 
     def _works(self, transition: Callable[[], None]) -> bool:
         """Whether the session allows it; why not, its status tells."""

@@ -21,7 +21,6 @@ from soft_twin_ros.conversions import efforts_in_order, joint_state, pressures_i
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
 from soft_twin_ros.node import run
 from soft_twin_ros.parameters import parameter
-from soft_twin_ros.qos import COMMAND
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,9 @@ class PressuresToValves(HardwareNode):
         super().__init__("pressures_to_valves", Parameters)
         self._states = self.offer(Pressures, "chambers/state")
         self._joints = self.offer(JointState, "chambers/joint_state")
-        self.listen(Pressures, "chambers/command", self._take_command, COMMAND)
-        self.listen(JointState, "chambers/joint_command", self._take_joints, COMMAND)
+        names = self._drive.names_by_channel
+        self.obey(Pressures, "chambers/command", lambda message: pressures_in_order(message, names))
+        self.obey(JointState, "chambers/joint_command", lambda message: efforts_in_order(message, names))
         self.tell_state(self._publish_state)
 
     @cached_property
@@ -68,12 +68,6 @@ class PressuresToValves(HardwareNode):
             names, unknown = self._drive.names_by_channel, np.full(len(state.pressures), np.nan)
             self._states.publish(pressures_message(state.time, names, state.pressures))
             self._joints.publish(joint_state(state.time, names, unknown, state.pressures))
-
-    def _take_command(self, message: Pressures) -> None:
-        self.take(message.header.stamp, lambda: pressures_in_order(message, self._drive.names_by_channel))
-
-    def _take_joints(self, message: JointState) -> None:
-        self.take(message.header.stamp, lambda: efforts_in_order(message, self._drive.names_by_channel))
 
 
 def drive_of(p: Parameters) -> ValveDrive:

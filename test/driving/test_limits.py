@@ -95,6 +95,14 @@ def test_displacements_are_clipped_and_counted(limiter):
     assert limiter.counters["displacement"] == 1
 
 
+def test_what_is_far_beyond_its_range_is_named_with_where_it_goes(limiter):
+    low, high = LIMITS.displacement
+    hair = 0.005 * (high - low)
+    assert limiter.beyond([low - hair, high + hair]) == ""
+    assert limiter.beyond([low, 12.0]).endswith(f" goes to {high:g} metres")
+    assert limiter.beyond([-12.0, 12.0]).count(" goes to ") == 2
+
+
 @pytest.mark.parametrize("command", [[float("nan"), 0.0], [0.0, float("inf")], [0.0], [0.0, 0.0, 0.0], 0.0])
 def test_unusable_commands_are_refused_and_counted(limiter, command):
     assert "refused" in limiter.check(command)

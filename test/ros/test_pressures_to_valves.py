@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.executors import SingleThreadedExecutor
@@ -141,6 +142,41 @@ def test_a_chambers_life(emulated, node, client):
     assert client.until(lambda: state() == State.PRIMARY_STATE_UNCONFIGURED)
     assert not client.call(SetBool, "enable", SetBool.Request(data=True)).success
     assert node.poll() is None
+
+
+def test_a_command_in_a_wrong_unit_and_two_who_command_by_turns_are_told(emulated, node, client):
+    health = []
+    client.node.create_subscription(DiagnosticArray, "/diagnostics", lambda m: health.append(m.status[0]), SENSOR)
+    assert client.until(lambda: client.state is not None and np.isfinite(client.state.pressures).all())
+    assert client.call(SetBool, "enable", SetBool.Request(data=True)).success
+
+    def told(words):
+        return lambda: health[-1].level == DiagnosticStatus.WARN and words in health[-1].message
+
+    def well():
+        return health[-1].level == DiagnosticStatus.OK
+
+    assert client.until(told("left goes to 80000 pascals"), every=lambda: client.command([1e6, 30e3]))
+    assert client.until(well, every=lambda: client.command([20e3, 30e3]))
+
+    def to_and_fro():
+        client.command([20e3, 30e3])
+        client.command_joints([30e3, 20e3])
+
+    seen = len(health)
+    assert client.until(lambda: len(health) > seen + 2, every=to_and_fro)
+    assert not any("may come from" in each.message for each in health)
+
+    other = rclpy.create_node("other", namespace="/test_valves")
+    commands = other.create_publisher(Pressures, "chambers/command", COMMAND)
+
+    def by_turns():
+        client.command([20e3, 30e3])
+        commands.publish(pressures_message(other.get_clock().now().nanoseconds * 1e-9, CHAMBERS, [30e3, 20e3]))
+
+    assert client.until(told("may come from /test_valves/client and /test_valves/other"), every=by_turns)
+    other.destroy_node()
+    assert client.until(well, every=lambda: client.command([20e3, 30e3]))
 
 
 @pytest.mark.parametrize(

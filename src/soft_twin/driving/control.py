@@ -83,6 +83,8 @@ class ActuatorControl(ABC):
             return refused
         self._faults.pop("command", None)
         self._counters["commands"] += 1
+        if beyond := self._limiter.beyond(positions):
+            self._note("command", beyond)
         if self.condition is State.ACTIVE:
             self._command_age += max(since_tick, 0.0)
             self._watch_commands()

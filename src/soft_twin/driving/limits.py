@@ -8,6 +8,8 @@ import numpy as np
 
 from soft_twin.descriptions.drives import CableLimits
 
+FAR = 0.01  # of the range of positions: a command that is so far out of it may be wrong, in its unit or its order
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -99,6 +101,15 @@ class CommandLimiter:
         clipped = values.clip(*self._allowed)
         self.counters[self._quantity.one] += int((clipped != values).any())
         return clipped
+
+    def beyond(self, command) -> str:
+        """Which values of a usable command are far out of the range that is allowed, in words; empty if none is."""
+        values, q = np.asarray(command, dtype=float), self._quantity
+        low, high = self._allowed
+        within = values.clip(low, high)
+        far = np.abs(values - within) > FAR * np.subtract(high, low)
+        held = ", ".join(f"{self._names[i]} goes to {within[i]:g}" for i in np.flatnonzero(far))
+        return f"command beyond the limits: {held} {q.unit}" if held else ""
 
     def advance(self, target: np.ndarray, rate: float | np.ndarray, acceleration: float, dt: float) -> None:
         """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`.
