@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soft_twin import load_robot
-from soft_twin.app import scans_run, shape_run
+from soft_twin.app import shape_run
 from soft_twin.app.folders import writable
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.emulation.imu_bench import calibrate_on_bench
 from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.recording.bag_metadata import write_metadata
-from soft_twin.recording.report import table, write_report
 from soft_twin.recording.writer import claimed
 from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.cable_tube import CableTube
@@ -95,6 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     sequence = make(robot, arguments)
     folder = _folder(robot, arguments)
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
+    from soft_twin.recording.report import table, write_report  # libraries for pictures, which a start need not wait for
+
     report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
     return 0
@@ -114,6 +115,8 @@ def _refuse(arguments: argparse.Namespace, options: Sequence[str], where: str) -
 
 
 def _be_scanned(robot: Robot, arguments: argparse.Namespace) -> int:
+    from soft_twin.app import scans_run
+
     _refuse(arguments, ("weights", "imu", "start", "duration", "pressures", "target", "pose", "quick"), "to --scans")
     _check_nodes(robot, scanner=True)
     sequence = scans_run.stands_of(robot, arguments.scans)
