@@ -1,11 +1,14 @@
 import importlib
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections import defaultdict
 
 import numpy as np
 import pytest
+from kernels_used import TELLING, used
 
 from soft_twin import load_robot
 from soft_twin.emulation.c610 import EmulatedC610
@@ -208,3 +211,12 @@ def listener(slender, start):
     result = Listener(slender.name)
     yield result
     result.close()
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """What `soft-twin compile` compiles, or finds compiled."""
+    words = [sys.executable, "-m", "soft_twin.app.cli", "compile"]
+    done = subprocess.run(words, env=os.environ | TELLING, check=True, capture_output=True, text=True)
+    assert "kernels" in done.stdout
+    return used(done.stdout)

@@ -1,13 +1,13 @@
 """The first start after `colcon build`: its setup.py has compiled what the nodes of the robots need."""
 
 import os
-import re
 import subprocess
 import sys
 import venv
 from pathlib import Path
 
 import pytest
+from kernels_used import TELLING, used
 
 from soft_twin import load_robot
 from soft_twin_ros.running.graph import MANAGED, graph
@@ -18,7 +18,6 @@ pytest.importorskip("setuptools")
 
 pytestmark = pytest.mark.timeout(1200)  # a minute of processor time for the kernels
 ROS = Path(__file__).resolve().parents[2] / "ros"
-TELLING = {"NUMBA_DEBUG_CACHE": "1", "PYTHONUNBUFFERED": "1"}
 # What of these tests' environment would be in the way; without bytecode setuptools says so where only our line is due.
 OWN = {"NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "SOFT_TWIN_COMPILE"}
 
@@ -43,24 +42,7 @@ def kernels(modules):
     return list(modules.rglob("*.nbc"))
 
 
-def used(told):
-    """Kernels that a process has found on the disk, or has compiled and put there, by what numba says of it."""
-    return set(re.findall(r"\[cache\] data (?:loaded from|saved to) '([^']+)'", told))
-
-
-@pytest.fixture(scope="module")
-def compiled():
-    """What `soft-twin compile` compiles, or finds compiled."""
-    words = [sys.executable, "-m", "soft_twin.app.cli", "compile"]
-    done = subprocess.run(words, env=os.environ | TELLING, check=True, capture_output=True, text=True)
-    assert "kernels" in done.stdout
-    return used(done.stdout)
-
-
-@pytest.mark.parametrize(
-    ("name", "scanner"),
-    [(name, name == "membrane") for name in ("slender", "finger", "membrane", "neck", "tm40", "manipulator")],
-)
+@pytest.mark.parametrize(("name", "scanner"), [("membrane", True), ("manipulator", False)])  # others: test_run.py
 def test_nodes_need_no_kernel_that_is_not_compiled_beforehand(name, scanner, compiled, listener_class, tmp_path):
     nodes, listener = graph(load_robot(name), scanner=scanner), listener_class(name)
     processes = Processes(tmp_path, os.environ | TELLING)

@@ -37,7 +37,7 @@ def test_it_comes_again_from_its_number_and_differs_from_others():
 def test_nodes_survive_it(tmp_path):
     """An answer may get lost on a busy machine: that nodes live and print no traceback is judged here."""
     program = "import sys; from soft_twin.app.cli import main; sys.exit(main())"
-    words = ["bench", "nonsense", "--robot", "slender", "--seconds", "15", "--seed", "8", "--out", str(tmp_path)]
+    words = ["bench", "nonsense", "--robot", "slender", "--seconds", "8", "--seed", "8", "--out", str(tmp_path)]
     done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=280)
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["acts"] > 0

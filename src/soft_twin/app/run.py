@@ -94,7 +94,10 @@ def run(arguments: argparse.Namespace) -> int:
     sequence = make(robot, arguments)
     folder = _folder(robot, arguments)
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
-    from soft_twin.recording.report import table, write_report  # libraries for pictures, which a start need not wait for
+    from soft_twin.recording.report import (
+        table,
+        write_report,
+    )  # libraries for pictures, which a start need not wait for
 
     report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
