@@ -321,6 +321,9 @@ def test_a_mesh_may_be_in_a_folder_beside_the_file_but_nowhere_else(load, tmp_pa
     for file in ("../finger.vtu", "/etc/finger.vtu", "meshes/../finger.vtu", "meshes//finger.vtu", "meshes/.x/a.vtu"):
         with pytest.raises(DescriptionError, match="mesh.file: expected a file's name that ends in .vtu"):
             load(lambda robot, file=file: change(robot, file))
+    for file in ("my finger.vtu", "finger.v2.vtu"):
+        with pytest.raises(DescriptionError, match=f"mesh.file: .*: letters, digits, _ and -, found '{file}'"):
+            load(lambda robot, file=file: change(robot, file))
 
 
 def _of(material):

@@ -235,14 +235,22 @@ def _check_parameter(value: Any, name: str) -> None:
 
 
 NAME = Text(r"[A-Za-z][A-Za-z0-9_]{0,62}", "a name of letters, digits and _, a letter first")
-NAMED = Text(r"[A-Za-z][A-Za-z0-9_ -]{0,62}", "the name of a surface, group or volume of the mesh")
+NAMED = Text(
+    r"[A-Za-z][A-Za-z0-9_ -]{0,62}",
+    "the name of a surface, group or volume of the mesh: letters, digits, blanks, _ and -, a letter first",
+)
 LAW = Text(r"[a-z][a-z0-9_]{0,40}", "the name of a law or element: small letters, digits and _")
 MESH_FILE = Text(
-    r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}\.(vtu|vtk|msh)", "a file's name without folders that ends in .vtu, .vtk or .msh"
+    r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}\.(vtu|vtk|msh)",
+    "a file's name without folders that ends in .vtu, .vtk or .msh: letters, digits, _ and -",
 )
 _BELOW = r"([A-Za-z0-9_][A-Za-z0-9_-]{0,80}/){0,8}[A-Za-z0-9_][A-Za-z0-9_-]{0,80}"
 MESH_BELOW = Text(
     _BELOW + r"\.(vtu|vtk|msh)",
-    "a file's name that ends in .vtu, .vtk or .msh, after folders beside the description, if any",
+    "a file's name that ends in .vtu, .vtk or .msh, after folders beside the description, if any: letters, digits, _ "
+    "and -",
 )
-STL_BELOW = Text(_BELOW + r"\.stl", "a file's name that ends in .stl, after folders beside the description, if any")
+STL_BELOW = Text(
+    _BELOW + r"\.stl",
+    "a file's name that ends in .stl, after folders beside the description, if any: letters, digits, _ and -",
+)
