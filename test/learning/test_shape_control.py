@@ -159,6 +159,18 @@ def test_holes_do_not_pull(control):
     np.testing.assert_allclose(found.pressures, [1800.0, 1500.0], rtol=0.05)
 
 
+@pytest.mark.parametrize("pose", [FREE, FIXED])
+@pytest.mark.parametrize("count", [400, 3000])
+def test_what_was_not_seen_on_one_side_does_not_pull(control, pose, count):
+    """A scan that ends across the sheet: samples beyond its end, be they near, would draw pose and pressures there."""
+    points = cloud([1800.0, 1500.0], count)
+    seen = points[points[:, 1] < SIZE * (middle()[1] + 0.2)]
+    found = control.solve(ShapeTarget.of(moved(seen) if pose == FREE else seen), pose)
+    np.testing.assert_allclose(found.pressures, [1800.0, 1500.0], rtol=0.06)
+    back = moved(seen) @ found.pose.rotation.T + found.pose.translation if pose == FREE else seen
+    assert 1e3 * np.linalg.norm(back - seen, axis=1).mean() < 2.0
+
+
 def test_who_begins_at_the_solution_is_there_at_once(control):
     target = ShapeTarget.of(moved(cloud([700.0, 2100.0])))
     first = control.solve(target)

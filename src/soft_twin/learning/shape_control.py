@@ -11,7 +11,7 @@ in each step (a quadratic program); a line search on D, with closest points foun
 
 Unknown are shares of inflation, −1…1, in which surfaces move more evenly than in pressures. Of a target that may have
 holes, samples that are opposite them, or beyond its border, do not count: those further beside the discs than `reach`,
-which narrows.
+which narrows to nothing: what is still beside them would pull the surface, and a free pose, towards the border.
 """
 
 import time
@@ -39,7 +39,7 @@ FREE, FIXED = "free", "fixed"
 SAMPLES = 1000  # of the surface
 MOST = 40  # iterations
 FIRST_ROUNDS, ROUNDS = 10, 1  # of ICP before the first step, and before each
-WIDEST, NARROWEST, NARROWER = 0.25, 1.0, 0.5  # reach: of the body's size, of the target's spacing, from step to step
+WIDEST, NARROW, NARROWER = 0.25, 1.0, 0.5  # reach: of the body's size; of the spacing, before none; from step to step
 GLIDE = 0.001  # weight of movement along the target in the Hessian
 NEAR = 1e-3  # weight of staying, of the mean diagonal entry of the Hessian
 STEP = 1.0  # largest change of a share
@@ -197,8 +197,11 @@ class ShapeControl:
         checked_count(most, "most")
         clock = _Clock()
         state = self._begin(target, pose, pressures, at, clock)
-        least = np.inf if target.whole else NARROWEST * target.spacing
+        least = _least_reach(target)
         reach, converged, iterations = max(WIDEST * self.shapes.size, least), False, 0
+        if pose == FREE:
+            with clock.part("icp"):
+                state = self._fitted(state, target, reach)
         while iterations < most and not converged:
             clock.begin()
             iterations += 1
@@ -210,7 +213,8 @@ class ShapeControl:
             state, moved = self._stepped(state, counts, target, pose == FREE, clock)
             settled = moved < SETTLED or before - state.value(counts) < SETTLED * before
             converged = settled and reach == least
-            reach = least if settled else max(NARROWER * reach, least)
+            narrow = settled or reach <= NARROW * target.spacing
+            reach = least if narrow else max(NARROWER * reach, least)
         return self._solution(state, self._counts(state, least), iterations, converged, clock)
 
     def distances(self, target: ShapeTarget, pressures: np.ndarray, at: RigidMotion, pose: str = FREE) -> np.ndarray:
@@ -221,7 +225,8 @@ class ShapeControl:
             InputError: as `solve`.
         """
         state = self._begin(target, pose, pressures, at, _Clock())
-        least = np.inf if target.whole else NARROWEST * target.spacing
+        least = _least_reach(target)
+        state = self._fitted(state, target, least) if pose == FREE else state
         return self._distances(state, self._counts(state, least))
 
     def _begin(self, target: ShapeTarget, pose: str, pressures, at: RigidMotion | None, clock: _Clock) -> _State:
@@ -244,10 +249,12 @@ class ShapeControl:
         self._check_near(target, place, points)
         if pose == FIXED:
             self._check_within_reach(target, place)
-        with clock.part("icp"):
-            for _ in range(FIRST_ROUNDS if pose == FREE else 0):
-                counts = self._counts(state, np.inf if target.whole else WIDEST * self.shapes.size)
-                state = _match(target, shares, points, _aligned(state, counts))
+        return state
+
+    def _fitted(self, state: _State, target: ShapeTarget, reach: float) -> _State:
+        """With the target's pose improved by ICP, in which samples count that are beside it by no more than a reach."""
+        for _ in range(FIRST_ROUNDS):
+            state = _match(target, state.shares, state.points, _aligned(state, self._counts(state, reach)))
         return state
 
     def _predict(self, shares: np.ndarray) -> np.ndarray:
@@ -358,6 +365,11 @@ def registered(target: ShapeTarget, points: np.ndarray, rounds: int = REGISTERED
         state = _match(target, state.shares, state.points, _aligned(state, everywhere))
     distances = np.linalg.norm(state.away, axis=1) / MM
     return RigidMotion(state.pose.rotation, state.pose.translation / MM), distances
+
+
+def _least_reach(target: ShapeTarget) -> float:
+    """How far beside a target's discs samples count in the end [mm]."""
+    return np.inf if target.whole else 0.0
 
 
 def _checked_motion(at: RigidMotion) -> RigidMotion:
