@@ -1,11 +1,15 @@
 """`soft-twin run ROBOT --scans N` before anything is started."""
 
+import shlex
+
 import numpy as np
 import pytest
 
 from soft_twin import load_robot
+from soft_twin.app import scans_run
 from soft_twin.app.cli import main
-from soft_twin.app.scans_run import stands_of
+from soft_twin.app.scans_run import stands_of, told_frames
+from soft_twin.learning.recorded_frames import Written
 from soft_twin.learning.simulations import pressure_limits
 
 
@@ -36,3 +40,12 @@ def test_what_cannot_be_is_told(words, told, tmp_path, monkeypatch, capsys):
     assert main(["run", *words]) == 2
     assert told in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_what_trains_can_be_typed_as_it_is_told_wherever_files_are(monkeypatch, tmp_path):
+    """With a blank in their names shells take words apart."""
+    monkeypatch.setattr(scans_run, "write_frames", lambda *_: Written(4))
+    recording = tmp_path / "our run" / "run.mcap"
+    last = told_frames(load_robot("membrane"), recording, recording.parent).splitlines()[-1]
+    words = shlex.split(last)
+    assert words[:2] == ["soft-twin", "train"] and words[words.index("--data") + 1] == str(recording)

@@ -1,6 +1,7 @@
 """`soft-twin run ROBOT --scans N`: the emulated robot's chambers stand at pressures before an emulated scanner and
 motion capture: the recording is what `soft-twin train` reads."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,5 +43,5 @@ def told_frames(robot: FemRobot, recording: Path, folder: Path) -> str:
         UsageError: the folder cannot be written.
     """
     written = write_frames(recording, folder / "frames", list(robot.chamber_names), pressure_limits(robot))
-    train = f"soft-twin train {robot.path} --data {recording} --out {robot.name}.safetensors"
-    return f"{written.frames} frames: {folder / 'frames'}\n{train}"
+    train = ["soft-twin", "train", robot.path, "--data", recording, "--out", f"{robot.name}.safetensors"]
+    return f"{written.frames} frames: {folder / 'frames'}\n{shlex.join(map(str, train))}"
