@@ -274,6 +274,17 @@ def test_bends_that_miss_the_displacements_are_not_told_for_them(count, told):
         body.bends_of(told)
 
 
+def test_a_straight_cable_of_no_length_is_one_and_makes_no_traceback():
+    """At θ = L/r the ends of the inner cable meet; 0.2 m more than there is of the body's 0.1 m has no bend."""
+    body = ConstantCurvature([0.1], cables(0.0, 90.0, 180.0, radius=0.05), cables="chord")
+    bend = np.array([[2.0, 0.0]])
+    np.testing.assert_allclose(body.displacements_of(bend), [0.1, 0.1 - 0.1 * np.sin(1.0), 0.1 - 0.2 * np.sin(1.0)])
+    assert np.isfinite(body.jacobian(bend)).all()
+    for told in ([0.2, 0.0, 0.0], [5.0, -2.0, -3.0]):
+        with pytest.raises(ConvergenceError, match="no constant curvature has the displacements"):
+            body.bends_of(told)
+
+
 @pytest.mark.parametrize("told", [[9e9, -9e9], [1e300, 0.0]])
 def test_displacements_that_no_bend_has_are_told(told):
     body = ConstantCurvature([0.3], cables(175.0, 353.0, radius=0.05), cables="chord")

@@ -46,6 +46,8 @@ def pull(straight, length, below, above, x, y, bend_x, bend_y):
     s, c, k, ds, dc, dk = functions(u)
     side, up = c * (length - along) + above * s, s * (length - along) + above * k + below
     chord = np.sqrt(u * side * side + up * up)
+    if chord == 0.0:  # from here on every bend makes it longer
+        return length + below + above, 0.0, 0.0
     by_u = 0.5 * side * side + u * side * (dc * (length - along) + above * ds)
     by_u += up * (ds * (length - along) + above * dk)
     by_along = -(u * side * c + up * s)
