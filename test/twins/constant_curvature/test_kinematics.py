@@ -285,6 +285,29 @@ def test_a_straight_cable_of_no_length_is_one_and_makes_no_traceback():
             body.bends_of(told)
 
 
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"segment_lengths": ["long"]}, "segment_lengths: expected positive lengths"),
+        ({"cable_positions": [(0.01, 0.0), (0.0,)]}, r"cable_positions: expected \(x, y\) of each cable"),
+        ({"cable_ends": ["tip", "tip", "tip"]}, "cable_ends: expected 3 segments from 0 to 0"),
+        ({"cable_ends": [0, 0, 1]}, "cable_ends: expected 3 segments from 0 to 0"),
+        ({"cable_ends": [0, 0, 0.5]}, "cable_ends: expected 3 segments from 0 to 0"),
+        ({"overhangs": "no"}, "overhangs: expected two lengths"),
+    ],
+)
+def test_what_is_no_body_is_refused(changed, why):
+    right = {"segment_lengths": [LENGTH], "cable_positions": cables(90.0, 210.0, 330.0), "cable_ends": None}
+    with pytest.raises(InputError, match=why):
+        ConstantCurvature(**(right | changed))
+
+
+def test_segments_may_be_counted_by_any_kind_of_whole_number():
+    places = cables(0.0, 90.0, 180.0)
+    body = ConstantCurvature([LENGTH], places, np.zeros(3, dtype=np.uint8))
+    np.testing.assert_array_equal(body.cable_ends, [0, 0, 0])
+
+
 @pytest.mark.parametrize("told", [[9e9, -9e9], [1e300, 0.0]])
 def test_displacements_that_no_bend_has_are_told(told):
     body = ConstantCurvature([0.3], cables(175.0, 353.0, radius=0.05), cables="chord")

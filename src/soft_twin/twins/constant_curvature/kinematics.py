@@ -224,28 +224,31 @@ def _starts(segments: int, count: int) -> np.ndarray:
 
 
 def _positive(lengths: Sequence[float]) -> np.ndarray:
-    lengths = np.array(lengths, dtype=float, order="C")
+    lengths = np.array(checked_numbers(lengths, "positive lengths", "segment_lengths"), order="C")
     if lengths.ndim != 1 or not len(lengths) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
         raise InputError(f"segment_lengths: expected positive lengths, found {lengths.tolist()}")
     return lengths
 
 
 def _places(places: Sequence[Sequence[float]]) -> np.ndarray:
-    places = np.array(places, dtype=float, order="C")
+    places = np.array(checked_numbers(places, "(x, y) of each cable", "cable_positions"), order="C")
     if places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all() or not np.any(places):
         raise InputError(f"cable_positions: expected (x, y) of each cable, away from the axis, found {places.tolist()}")
     return places
 
 
 def _ends(ends: Sequence[int] | None, count: int, segments: int) -> np.ndarray:
-    ends = np.full(count, segments - 1) if ends is None else np.asarray(ends)
-    if ends.shape != (count,) or ends.dtype.kind != "i" or np.any((ends < 0) | (ends >= segments)):
-        raise InputError(f"cable_ends: expected {count} segments from 0 to {segments - 1}, found {ends.tolist()}")
+    if ends is None:
+        return np.full(count, segments - 1)
+    expected = f"{count} segments from 0 to {segments - 1}"
+    ends = checked_numbers(ends, expected, "cable_ends")
+    if ends.shape != (count,) or not np.isin(ends, np.arange(segments)).all():
+        raise InputError(f"cable_ends: expected {expected}, found {ends.tolist()}")
     return ends.astype(np.int64)
 
 
 def _overhangs(overhangs: tuple[float, float]) -> np.ndarray:
-    overhangs = np.asarray(overhangs, dtype=float)
+    overhangs = checked_numbers(overhangs, "two lengths", "overhangs")
     if overhangs.shape != (2,) or not (np.isfinite(overhangs) & (overhangs >= 0.0)).all():
         raise InputError(f"overhangs: expected two lengths that are not negative, found {overhangs.tolist()}")
     return overhangs
