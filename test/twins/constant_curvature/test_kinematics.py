@@ -274,6 +274,16 @@ def test_bends_that_miss_the_displacements_are_not_told_for_them(count, told):
         body.bends_of(told)
 
 
+@pytest.mark.parametrize(("ends", "told"), [(None, [2.3, 0.0, -2.3]), ([0, 0, 1, 1, 1], [0.0, 0.0, 0.11, -0.11, 0.0])])
+def test_displacements_that_would_turn_an_arc_inside_out_are_told(ends, told):
+    """As those in millimetres would, or those of one segment that two of 100 mm are told."""
+    lengths = [LENGTH] if ends is None else [LENGTH, LENGTH]
+    body = ConstantCurvature(lengths, cables(*([0.0, 90.0, 180.0] if ends is None else [0, 90, 0, 180, 90])), ends)
+    with pytest.raises(ConvergenceError, match="no length left on the inside"):
+        body.bends_of(told)
+    assert np.isfinite(body.bends_of(0.8 * np.array(told) * (0.05 if ends is None else 1.0))[0]).all()
+
+
 def test_a_straight_cable_of_no_length_is_one_and_makes_no_traceback():
     """At θ = L/r the ends of the inner cable meet; 0.2 m more than there is of the body's 0.1 m has no bend."""
     body = ConstantCurvature([0.1], cables(0.0, 90.0, 180.0, radius=0.05), cables="chord")

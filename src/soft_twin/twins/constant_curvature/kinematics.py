@@ -147,7 +147,8 @@ class ConstantCurvature(PlateModel):
         Raises:
             InputError: wrong size or not finite.
             ConvergenceError: no bends were found, or they miss the displacements by more than a millionth of the body's
-                length where there are no more cables than unknowns, and else by more than a tenth of it.
+                length where there are no more cables than unknowns, and else by more than a tenth of it, or leave a
+                cable that bends with the body no length along a segment, as displacements in millimetres do.
         """
         displacements = self._checked(displacements, (len(self.cable_positions),), "displacements")
         flat = displacements.reshape(-1, displacements.shape[-1])
@@ -163,6 +164,7 @@ class ConstantCurvature(PlateModel):
                 f"no constant curvature has the displacements {flat[bad][0].tolist()} m: those that were found miss "
                 f"them by {1e3 * missed[bad][0]:.3g} mm"
             )
+        self._refuse_inside_out(flat, bends)
         shape = displacements.shape[:-1]
         return bends.reshape(*shape, *bends.shape[1:]), common.reshape(shape)
 
@@ -202,6 +204,19 @@ class ConstantCurvature(PlateModel):
             raise InputError(
                 f"pitch {pitch[bad][0]:g}, roll {roll[bad][0]:g} rad: expected a tilt below {self._tightest:g} rad, "
                 "where the inner cable's side has no length left"
+            )
+
+    def _refuse_inside_out(self, displacements: np.ndarray, bends: np.ndarray) -> None:
+        """Refuse bends (n, s, 2) with which a cable along an arc would have no length left along a segment."""
+        if self._geometry[0]:
+            return
+        along = np.einsum("ck,nsk->ncs", self.cable_positions, bends)
+        there = np.arange(len(self.segment_lengths)) <= self.cable_ends[:, None]
+        bad = (there & (along >= self.segment_lengths)).any(axis=(1, 2))
+        if bad.any():
+            raise ConvergenceError(
+                f"no constant curvature has the displacements {displacements[bad][0].tolist()} m: a cable would have "
+                "no length left on the inside of the bend"
             )
 
     def _checked(self, values: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
