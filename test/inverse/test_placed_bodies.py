@@ -76,6 +76,14 @@ def test_the_base_of_a_body_that_hangs_is_where_it_is_clamped():
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("clamped", "up"), [("base", LENGTH), ("tip", 0.0)])
+def test_the_tip_is_the_end_that_is_free_where_nothing_else_is_said(place, clamped, up):
+    twin = FemTwin(Model(body_at(place, clamped), [Gravity()]), LENGTH)
+    np.testing.assert_allclose(twin.tip, np.add(place, [0.0, 0.0, up]), atol=1e-12)
+    assert np.linalg.norm(twin.equilibrium(SIDEWAYS).tip - twin.base) == pytest.approx(LENGTH, rel=0.02)
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_a_loop_tells_where_the_tip_looks_wherever_the_body_stands(place):
     ticks = []
     for origin in (np.zeros(3), np.asarray(place)):

@@ -11,7 +11,7 @@ from soft_twin.mechanics.sections import across_section, normal_of, section_weig
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.mesh import surface_triangles
 from soft_twin.twins.base import Twin, read_only
-from soft_twin.twins.frames import Frame
+from soft_twin.twins.frames import Frame, SectionFrame
 from soft_twin.twins.heights import check_heights
 
 
@@ -23,10 +23,10 @@ class MeshTwin(Twin):
     """
 
     def __init__(self, model: Model, length: float, frames: Mapping[str, Frame] | None = None):
-        """A twin of `length` [m]. `frames`: named places of the body, besides "tip" or in its place."""
+        """A twin of `length` [m]. `frames`: named places of the body, besides "tip", its free end, or in its place."""
         self.model, self.body, self.length = model, model.body, length
         self.rest = read_only(self.body.mesh.nodes)
-        self._frames = {**super().frames, **(frames or {})}
+        self._frames = {"tip": SectionFrame(self._ends[1]), **(frames or {})}
         self.actuators = model.actuators
         self.softness, self.least_effort = map(read_only, (self.actuators.softness, self.actuators.least_effort))
         self.effort_units = self.actuators.units
@@ -76,10 +76,15 @@ class MeshTwin(Twin):
     @cached_property
     def base(self) -> np.ndarray:
         """(3,) the centre of the lowest cross section of the undeformed body, or of the highest where it hangs [m]."""
+        return read_only(self.section(self._ends[0], self.rest))
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """z of the base and of the end that is free [m]: a body that hangs is clamped above its middle."""
         low, high = self.span
         held = self.rest[self.body.place < 0, 2]
         hangs = held.size > 0 and held.min() > 0.5 * (low + high)
-        return read_only(self.section(high if hangs else low, self.rest))
+        return (high, low) if hangs else (low, high)
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         near, weights, _ = self._section(z)
