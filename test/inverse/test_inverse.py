@@ -374,3 +374,19 @@ def test_limits_that_leave_no_room_for_each_other_are_no_solution():
     assert own.twin.coordinates().max() > 0.001
     assert not found.converged and not found.reachable
     assert any(CONTRADICT in each and own.names[0] in each for each in found.active_limits)
+
+
+def test_narrow_limits_of_coordinates_are_kept_where_efforts_allow_it():
+    """A target pulls far beyond them: the finger's volume was 0.15 % of its range beyond its limit."""
+    finger = soft_twin.load_robot("finger")
+    low, high = np.array([4.5e-3, 7.2e-3, 7.6e-8]), np.array([5.2e-3, 7.4e-3, 8.2e-8])
+    efforts = finger.limits()[0]
+    inverse = Inverse(finger.build_twin(), [efforts, CoordinateLimit(low, high)], finger.actuator_names, None)
+    tip, gravity = inverse.twin.frames["tip"], [9.4, -2.3, -1.7]
+    found = inverse.solve(gravity, goals=[PositionGoal(tip, [-0.012, -0.0095, 0.0705])])
+    told = inverse.twin.coordinates()
+    assert found.converged
+    assert not any(CONTRADICT in each for each in found.active_limits)
+    assert (np.maximum(low - told, told - high) < 1e-6 * (high - low)).all()
+    inside = finger.build_twin().equilibrium(gravity, coordinates=0.1 * low + 0.9 * high)
+    assert ((inside.efforts > efforts.low) & (inside.efforts < efforts.high)).all()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp
+from soft_twin.linear_algebra.quadratic_programs import Bounds, solve_bounded_qp, solve_box_qp, solve_qp
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3, 1e-6])
@@ -32,6 +32,26 @@ def test_what_rows_bound_is_no_matter_of_their_unit(unit):
     assert row @ found == pytest.approx(most, abs=1e-6)
     towards = np.linalg.solve(H, row[0])
     np.testing.assert_allclose(found, free - 0.3 * towards / (row[0] @ towards), atol=1e-6)
+
+
+@pytest.mark.parametrize("pull", [1.0, 1e3, 1e6])
+def test_rows_give_way_to_no_pull_where_they_can_be_satisfied(pull):
+    """The nearest to pull (1, 1) with x₁ + 2 x₂ ≤ 1 is where the line's normal meets it; x₁ + 2 x₂ ≤ −50 is nowhere."""
+    H, f, low, high, row = np.eye(2), np.full(2, -pull), np.full(2, -10.0), np.full(2, 1e7), np.array([[1.0, 2.0]])
+    nearest = np.clip(np.full(2, pull) - (3.0 * pull - 1.0) / 5.0 * row[0], low, high)
+    nearest = nearest if nearest[1] > -10.0 else np.array([21.0, -10.0])
+    for most, wanted in ((1.0, nearest), (-50.0, None)):
+        limits = np.array([-np.inf]), np.array([most])
+        bounds = Bounds(low, high, row, *limits)
+        for x in (
+            solve_qp(H, f, low, high, row, *limits),
+            solve_bounded_qp(H, f, bounds, np.zeros(2), np.empty((0, 2))),
+        ):
+            if wanted is not None:
+                np.testing.assert_allclose(x, wanted, rtol=1e-8, atol=1e-8)
+            else:
+                assert ((x >= low) & (x <= high)).all()
+                assert row @ x > most
 
 
 def test_newtons_and_pascals_are_found_beside_each_other():

@@ -42,7 +42,7 @@ def solve_qp(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, soft_low, s
     """
     if not len(f):
         return np.zeros(0)
-    x = _solve(H, f, low, high, A, soft_low, soft_high, SOFT)
+    x = _solve_as_far_as_rows_allow(H, f, low, high, A, soft_low, soft_high, len(A))
     return np.minimum(np.maximum(x, low), high)
 
 
@@ -71,9 +71,20 @@ def solve_bounded_qp(H: np.ndarray, f: np.ndarray, bounds: Bounds, start: np.nda
     values = kept @ start
     rows = np.concatenate([bounds.A, kept])
     low, high = np.concatenate([bounds.rows_low, values]), np.concatenate([bounds.rows_high, values])
-    flags = np.repeat([SOFT, EQUAL], [len(bounds.A), len(kept)])
-    x = _solve(H, f, bounds.low, bounds.high, rows, low, high, flags)
+    x = _solve_as_far_as_rows_allow(H, f, bounds.low, bounds.high, rows, low, high, len(bounds.A))
     return np.minimum(np.maximum(x, bounds.low), bounds.high)
+
+
+def _solve_as_far_as_rows_allow(
+    H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, rows_low, rows_high, count: int
+) -> np.ndarray:
+    """As `_solve`; the first `count` rows give way, but only where nothing satisfies them: what a soft row is violated
+    for has a finite price, which it is worth where much pulls. Further rows are equations."""
+    others = len(A) - count
+    try:
+        return _solve(H, f, low, high, A, rows_low, rows_high, np.repeat([0, EQUAL], [count, others]))
+    except ConvergenceError:
+        return _solve(H, f, low, high, A, rows_low, rows_high, np.repeat([SOFT, EQUAL], [count, others]))
 
 
 def _solve(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, rows_low, rows_high, flag) -> np.ndarray:
