@@ -151,7 +151,7 @@ def test_a_command_in_a_wrong_unit_and_two_who_command_by_turns_are_told(emulate
     assert client.call(SetBool, "enable", SetBool.Request(data=True)).success
 
     def told(words):
-        return lambda: health[-1].level == DiagnosticStatus.WARN and words in health[-1].message
+        return lambda: health and health[-1].level == DiagnosticStatus.WARN and words in health[-1].message
 
     def well():
         return health[-1].level == DiagnosticStatus.OK
