@@ -184,11 +184,9 @@ class FemRobot(DrivenRobot):
             DescriptionError: see build_model; a target out of all reach; or what the model asks for is not so.
             UsageError: there is no such model or backend; SOFA cannot be had, or has not what the robot has.
         """
-        from soft_twin.robots.plate_models import build_plate_model
-        from soft_twin.twins.contact import ContactTwin
-        from soft_twin.twins.finite_element import FemTwin
-
         if model is not None:
+            from soft_twin.robots.plate_models import build_plate_model
+
             return build_plate_model(self, model)
         if backend == "sofa":
             from soft_twin.robots.sofa import build_sofa_twin
@@ -196,6 +194,9 @@ class FemRobot(DrivenRobot):
             return self._named(build_sofa_twin(self, **choices))
         if backend != "fem":
             raise UsageError(f"no twin '{backend}' of robot '{self.name}': there are fem, sofa")
+        from soft_twin.twins.contact import ContactTwin
+        from soft_twin.twins.finite_element import FemTwin
+
         model = self.build_model(**choices)
         length = float(model.body.mesh.size.max())
         kind = ContactTwin if self.touches else FemTwin
