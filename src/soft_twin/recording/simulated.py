@@ -77,7 +77,7 @@ class SimulatedRecording:
         if stamped:
             stamp = make["builtin_interfaces/msg/Time"](sec=when // 10**9, nanosec=when % 10**9)
             content["header"] = make["std_msgs/msg/Header"](stamp=stamp, frame_id=f"{self._name}/base_link")
-        definition, digest = store.generate_msgdef(kind, ros_version=2)
+        definition, digest = _definition(kind)
         channel = self._writer.register(f"/{self._name}/{topic}", kind, definition, type_hash=digest)
         self._writer.write(channel, store.serialize_cdr(make[kind](**content), kind), when)
 
@@ -93,3 +93,9 @@ def _store() -> Any:
 
 def _types() -> dict[str, Any]:
     return _store().types
+
+
+@cache
+def _definition(kind: str) -> tuple[str, str]:
+    """A type's text and hash."""
+    return _store().generate_msgdef(kind, ros_version=2)
