@@ -11,7 +11,7 @@ from soft_twin.app.cli import main
 from soft_twin.calibration.tune import search_grid
 from soft_twin.parallel import Workers, working_with
 from soft_twin.recording.reader import arrays
-from soft_twin.studies import EXPERIMENTS
+from soft_twin.studies import EXPERIMENTS, imu_ablation
 from soft_twin.studies.slender import (
     arm,
     bent,
@@ -32,16 +32,16 @@ from soft_twin.studies.slender import (
 
 KNOWN = {"young_modulus": 0.72e6, "density": 1150.0, "mass_damping": 0.42, "stiffness_damping": 0.42}
 SHORT = {
-    arm: {"POSES": arm.POSES[:2], "PLACES": arm.PLACES[:2], "LEG": 0.2, "ROUNDS": 1,
-          "FINE": arm.FINE | {"divisions": [1, 6, 8]}},
-    bent: {"POSES": bent.POSES[:1], "MOVE": 0.2, "STAY": 0.2, "LOOKED": 0.1, "SETTLING": 0.2},
-    friction: {"FRICTIONS": (0.2,), "DURATION": 2.0, "SIMULATIONS": 1},
-    handheld: {"DURATION": 1.2, "STILL": 0.3, "SLOWLY": ((0.0, 30.0), (1.2, 20.0)), "JERKS": (0.6,),
-               "PHASES": {"still": (0.0, 0.3), "tremor": (0.3, 0.6), "tremor and jerks": (0.6, 1.2)}},
-    heating: {"DURATION": 1.0, "TRIALS": (1,)},
+    arm: {"POSES": arm.POSES[:2], "PLACES": 0.1 * arm.PLACES[:2], "LEG": 0.1, "ROUNDS": 1,
+          "FINE": arm.FINE | {"divisions": [1, 6, 5]}},
+    bent: {"POSES": bent.POSES[:1], "MOVE": 0.1, "STAY": 0.1, "LOOKED": 0.06, "SETTLING": 0.1},
+    friction: {"FRICTIONS": (0.2,), "DURATION": 1.0, "SIMULATIONS": 1},
+    handheld: {"DURATION": 0.8, "STILL": 0.2, "SLOWLY": ((0.0, 30.0), (0.8, 20.0)), "JERKS": (0.4,),
+               "PHASES": {"still": (0.0, 0.2), "tremor": (0.2, 0.4), "tremor and jerks": (0.4, 0.8)}},
+    heating: {"DURATION": 1.0, "WARM_UP": 1.0, "TRIALS": (1,)},
     long: {"POSES": long.POSES[:1]},
     real2sim: {"INCLINATIONS": (45.0, 0.0), "FALL": 0.2},
-    speed: {"TURNS": (400.0,), "TRAVELS": (2.0,), "FAST": (400.0,), "PAUSE": 0.1, "AFTER": 0.1},
+    speed: {"TURNS": (800.0,), "TRAVELS": (4.0,), "FAST": (800.0,), "PAUSE": 0.1, "AFTER": 0.1},
     static: {"POSES": static.POSES[:1]},
     tracker: {"TURNS": (0.0, 0.2), "TURN": 0.2, "DURATION": 0.8, "BEGIN": 0.2, "END": 0.4, "BACK": 0.1, "LOOKED": 0.1,
               "CASES": {case: tracker.CASES[case] for case in ("no tracker", "silent")}},
@@ -56,8 +56,17 @@ def brief(small, monkeypatch):
     for module, name, value in (
         *(
             (poses, name, value)
-            for name, value in (("SAGGING", 0.2), ("TAKEN", 0.1), ("RAMP", 0.1), ("HELD", 0.3), ("LAST", 0.1))
+            for name, value in (
+                ("SAGGING", 0.1),
+                ("TAKEN", 0.06),
+                ("RAMP", 0.1),
+                ("HELD", 0.1),
+                ("LAST", 0.06),
+                ("LONGEST_DELAY", 0.06),
+            )
         ),
+        (imu_ablation, "WARM_UP", 1.0),
+        (imu_ablation, "_CALIBRATION_WARM_UP", 1.0),
         (loop, "SETTLED", 1.0),
         (carried, "BEFORE", 0.1),
         (shared, "RECORDED", 0.02),
