@@ -68,7 +68,7 @@ class FilteredImu:
         self.gravity: np.ndarray | None = None
         self._estimator = GravityEstimator(mounting)
         while self._estimator.heater.state != "steady":
-            self.sense(np.zeros(3), np.array([0.0, 0.0, STANDARD_GRAVITY]))
+            self._warm(np.array([0.0, 0.0, STANDARD_GRAVITY]))
         fit = calibrate_accelerometer(np.array([self._mean_force(STANDARD_GRAVITY * up) for up in POSITIONS]))
         matrix, offset = tuple(map(tuple, fit.matrix.tolist())), tuple(fit.offset.tolist())
         parameters = GravityParameters(
@@ -82,11 +82,14 @@ class FilteredImu:
         self.gravity = estimate.gravity_in_base if estimate.valid else None
 
     def _mean_force(self, force: np.ndarray) -> np.ndarray:
-        samples = []
-        for _ in range(round(EACH_POSITION / IMU_PERIOD)):
-            samples.append(self._sample(np.zeros(3), force))
-            self._estimator.update(samples[-1])
-        return np.mean([sample.specific_force for sample in samples], axis=0)
+        forces = [self._warm(force).specific_force for _ in range(round(EACH_POSITION / IMU_PERIOD))]
+        return np.mean(forces, axis=0)
+
+    def _warm(self, force: np.ndarray) -> ImuSample:
+        """One sample of a board at rest, for its heater."""
+        sample = self._sample(np.zeros(3), force)
+        self._estimator.heater.update(sample.time, sample.temperature)
+        return sample
 
     def _sample(self, rate: np.ndarray, force: np.ndarray) -> ImuSample:
         """The chip's next one, its heater on."""
