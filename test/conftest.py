@@ -4,6 +4,9 @@ import gc
 import os
 
 import pytest
+from threadpoolctl import threadpool_limits
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of what tests start, and of libraries that are not loaded yet
 
 import soft_twin
 from soft_twin.emulation.ports import PseudoTerminal
@@ -14,6 +17,8 @@ JAX_KEEPS = {  # what it has compiled, by the program itself: others find it, te
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
+# Beside as many workers as cores, threads of BLAS that wait for each other take ten times what small matrices cost.
+threadpool_limits(1, user_api="blas")
 os.environ.update({name: value for name, value in JAX_KEEPS.items() if name not in os.environ})
 for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE"):  # of the user's shell: one domain for all workers
     os.environ.pop(name, None)
