@@ -10,8 +10,8 @@ from soft_twin.studies.slender import loop, tracker
 
 @pytest.fixture
 def softer(small, monkeypatch):
-    """A robot that is softer than its twin, and whose tracker is wrong from 3 to 4 s on."""
-    for name, value in {"TURNS": (0.0, 3.0), "TURN": 0.5, "DURATION": 6.5, "BEGIN": 3.0, "END": 4.0, "BACK": 1.5,
+    """A robot that is softer than its twin, and whose tracker is wrong from 1.8 to 2.8 s on."""
+    for name, value in {"TURNS": (0.0, 1.8), "TURN": 0.5, "DURATION": 4.6, "BEGIN": 1.8, "END": 2.8, "BACK": 1.2,
                         "LOOKED": 0.5}.items():  # fmt: skip
         monkeypatch.setattr(tracker, name, value)
     monkeypatch.setattr(loop, "SETTLED", 2.0)
