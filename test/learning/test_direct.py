@@ -42,7 +42,7 @@ def test_a_sheet_is_learned_from_scans_alone():
     random = np.random.default_rng(0)
     seen = inflation.pressures_of(random_shares(2, 24, random))
     up = np.tile([0.0, 0.0, 1.0], (169, 1))
-    surface = learn_directly(shapes, Recording(seen, [Scan(bulging(each), up) for each in seen]), steps=1800)
+    surface = learn_directly(shapes, Recording(seen, [Scan(bulging(each), up) for each in seen]), steps=1000)
     middle, asked = np.array([[0.5, 0.5]]), np.array([[2400.0, 2800.0], [300.0, 500.0]])
     for pressures in asked:
         found = surface(pressures, middle)[0, 2]

@@ -168,7 +168,7 @@ def test_the_manipulator_is_a_tube_whose_segments_bend_by_more_than_a_right_angl
 def test_the_mannequin_is_a_layered_front_whose_layers_do_not_meet():
     robot, learning = learnable("mannequin")
     twin = robot.build_twin()
-    mesh, surface = twin.body.mesh, surface_of(robot.build_twin(), learning.surface)
+    mesh, surface = twin.body.mesh, surface_of(twin, learning.surface)
     np.testing.assert_allclose(np.ptp(surface.points, axis=0)[:2], [0.200, 0.315], atol=1e-12)
     assert 0.035 <= np.ptp(surface.points[:, 2]) <= 0.060 and len(robot.chamber_names) == 9
     highest = robot.description.chambers[0].pressure[1]
