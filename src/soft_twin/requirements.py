@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import sys
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from soft_twin.errors import UsageError
@@ -68,6 +69,7 @@ def _check_numpy() -> None:
             raise UsageError(f"numpy {numpy} does not fit {found}, which was built for numpy 1: pip install 'numpy<2'")
 
 
+@cache
 def _version(package: str) -> str:
     """Empty where nothing tells it."""
     try:
