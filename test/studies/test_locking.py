@@ -42,7 +42,7 @@ def test_tables_and_pictures_are_made(monkeypatch, tmp_path):
     assert (tmp_path / "beam.png").stat().st_size > 1000 and (tmp_path / "tube.png").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("poisson_ratio", [0.3, 0.45, 0.49])
+@pytest.mark.parametrize("poisson_ratio", [0.3, 0.49])
 def test_the_robots_default_is_within_a_percent_of_the_reference(poisson_ratio):
     """60 cells of hex20r, shorter towards the clamp, against 2 × 12 × 60."""
     reference = deflection(locking.sweep_tube(0.0018, 0.0045, 0.1, (2, 12, 60)), poisson_ratio)
