@@ -151,7 +151,8 @@ def test_how_long_a_pressure_stood_counts_where_frames_told_it(learned, robot, t
 
     scans = [Scan(shape(each, rise(seconds)), up) for each, seconds in zip(seen, held, strict=True)]
     recording = Recording(seen, scans, "digest", held)
-    found = learn_warp(learned[1].shapes, recording, robot, WarpTraining(25, 2, 24, 1e-3, epochs=0))
+    training = WarpTraining(25, 2, 24, 1e-3, Weights(confidence=None), epochs=0)
+    found = learn_warp(learned[1].shapes, recording, robot, training)
     save(found, tmp_path / "mine.safetensors")
     loaded = soft_twin.learning.load(tmp_path / "mine.safetensors")
     assert loaded.inputs.reference == np.median(held) and loaded.shapes.symmetries == found.shapes.symmetries

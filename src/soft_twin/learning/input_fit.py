@@ -139,6 +139,14 @@ class _Frames:
         slopes = np.asarray(slopes, float)
         return _Around(hessians * slopes[:, :, None] * slopes[:, None, :], gradients * slopes, distances)
 
+    def aside(self, pressures: np.ndarray) -> _Around:
+        """The same about those told and pressures (f, a) more; about those told, where every search begins, once."""
+        return self.around(self.told + pressures) if pressures.any() else self._told
+
+    @cached_property
+    def _told(self) -> _Around:
+        return self.around(self.told)
+
     @cached_property
     def _shares(self) -> Callable:
         """Pressures (f, a) → shares (f, a) and their slopes (f, a)."""
@@ -206,7 +214,7 @@ def _of_few(frames: _Frames, values: np.ndarray, degrees: np.ndarray) -> tuple[l
         design, left_out = design_of(values, own_parts(degrees, degree), actuators), np.empty((len(TAKEN), count))
         for fold in np.unique(folds):
             weights = _settled(frames, design, folds != fold)
-            apart = np.array([frames.around(frames.told + taken * design @ weights).distances for taken in TAKEN])
+            apart = np.array([frames.aside(taken * design @ weights).distances for taken in TAKEN])
             left_out[:, folds == fold] = apart[:, folds == fold]
         errors |= {(degree, taken): np.sqrt(own) for taken, own in zip(TAKEN, left_out, strict=True)}
     best, without = min(errors, key=lambda choice: errors[choice].mean()), (0, 0.0)
@@ -221,7 +229,7 @@ def _settled(frames: _Frames, design: np.ndarray, inside: np.ndarray) -> np.ndar
     """(n,) coefficients of a design (f, a, n) under which the frames (f,) inside are nearest."""
 
     def around(weights: np.ndarray) -> tuple[_Around, float]:
-        found = frames.around(frames.told + design @ weights)
+        found = frames.aside(design @ weights)
         return found, found.distances[inside].mean() + RIDGE * (weights**2).sum()
 
     weights, own = np.zeros(design.shape[2]), design[inside]
