@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from soft_twin.descriptions.mistakes import named
 from soft_twin.descriptions.part import Part
 from soft_twin.descriptions.robot import Description
-from soft_twin.descriptions.yaml_file import read_yaml
+from soft_twin.descriptions.yaml_file import YamlMapping, read_yaml
 from soft_twin.errors import DescriptionError, SoftTwinError, UsageError
 
 P = TypeVar("P", bound=Part)
@@ -36,8 +36,21 @@ def read_part(path: Path, kind: type[P], what: str, missing: type[SoftTwinError]
     Raises:
         DescriptionError: it is malformed.
     """
-    content = read_yaml(path, what, missing)
+    return part_of(read_yaml(path, what, missing), kind, str(path))
+
+
+def part_of(content: YamlMapping, kind: type[P], where: str) -> P:
+    """What was read from a file as one part.
+
+    Args:
+        content: of the file.
+        kind: of the part.
+        where: it is from, which begins messages.
+
+    Raises:
+        DescriptionError: it is malformed.
+    """
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        raise named(error, content, str(path)) from error
+        raise named(error, content, where) from error
