@@ -23,6 +23,8 @@ class Quantity:
 
 def _numbers(command) -> np.ndarray | None:
     """What was commanded as floats; None if it is anything but real numbers: text, truth values, complex, objects."""
+    if type(command) is np.ndarray and command.dtype == float:  # as nodes and loops have it
+        return command.copy()
     try:
         values = np.ma.asarray(command)
         if values.dtype.kind not in "iuf" or _holds_truth_values(command):

@@ -18,9 +18,9 @@ INERTIA = 3.1e-7  # [kg·m²] of the rotor, and of what it turns as felt there
 FRICTION = 1.55e-5  # [N·m·s]
 STIFFNESS = 100.0  # [N/m] of what a cable pulls at
 RATE, DISPLACEMENT = 0.05, 0.01  # [m/s] its limit, [m] of the robot
-SUBSTEPS = 10
-DRUMS = [(0.003, 36.0), (0.0065, 36.0), (0.02, 36.0), (0.04, 36.0), (0.06, 36.0)]
-GEARS = [(0.0065, 18.0), (0.0065, 72.0), (0.0065, 144.0), (0.02, 100.0), (0.03, 19.2)]
+SUBSTEPS = 4
+DRUMS = [(0.003, 36.0), (0.0065, 36.0), (0.06, 36.0)]
+GEARS = [(0.0065, 18.0), (0.0065, 144.0), (0.02, 100.0), (0.03, 19.2)]
 
 
 class Rotors(can.BusABC):
