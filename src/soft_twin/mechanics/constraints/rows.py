@@ -72,11 +72,11 @@ class Rows:
 
     def multipliers(self, known: dict[int, float]) -> np.ndarray:
         """(m,) of these rows, 0 where none is known."""
-        return np.array([known.get(int(key), 0.0) for key in self.keys])
+        return np.array([known.get(key, 0.0) for key in self.keys.tolist()])
 
     def by_key(self, values: np.ndarray) -> dict[int, float]:
         """Multipliers (m,) as they are known, without those that are 0."""
-        return {int(key): float(value) for key, value in zip(self.keys, values, strict=True) if value != 0.0}
+        return {key: value for key, value in zip(self.keys.tolist(), values.tolist(), strict=True) if value != 0.0}
 
     def estimates(self, known: dict[int, float], penalty: float) -> np.ndarray:
         """(m,) what the augmented Lagrangian with a `penalty` of broken rows [N/m] takes for the multipliers: less than
