@@ -58,7 +58,6 @@ def test_of_all_pressures_that_hold_a_tip_the_least_are_taken(inverse):
 @pytest.mark.parametrize(
     "gravity, pressures",
     [
-        ([4.4228, 6.0958, 6.2862], [18513.0, 0.0, 16848.0, 0.0, 0.0, 24189.0]),
         ([3.2237, -0.367, -9.2579], [0.0, 3052.0, 0.0, 0.0, 0.0, 30309.0]),
         ([-4.9365, -7.8477, 3.2062], [11972.5, 0.0, 3998.1, 27992.3, 0.0, 0.0]),
         ([8.83217391, -3.82957206, 1.88763923], [31845.2, 0.0, 0.0, 0.0, 18745.9, 0.0]),  # also from half of the range
@@ -101,7 +100,9 @@ def test_a_time_limit_ends_the_search_with_the_nearest_equilibrium_so_far(invers
     near = found[40.0]  # at the place on the way that the search sets out from
     assert near.converged and not near.complete and not near.reachable and 1e-4 < near.error < 3e-4
     np.testing.assert_allclose(inverse.twin.equilibrium(gravity, efforts=near.efforts).tip, near.tip, atol=1e-6)
-    assert found[1000.0].complete and found[1000.0].reachable
+    found = found[1000.0]
+    assert found.complete and found.converged and found.reachable and found.iterations < 120
+    np.testing.assert_allclose(found.efforts, pressures, atol=APART)
     warm = inverse.solve(gravity, target)
     assert warm.complete and warm.reachable
 

@@ -197,12 +197,12 @@ def test_a_step_that_is_not_solved_ends_after_so_many_iterations(balloon, monkey
         return reached
 
     monkeypatch.setattr("soft_twin.solvers.time.driven_euler.minimise_driven", counted)
-    for pressure in (66e3, 70e3, 74e3, 78e3):
+    for pressure in (66e3, 70e3, 78e3):
         taken.clear()
         balloon.fill(pressure)
         assert sum(taken) <= ITERATIONS + FEWEST * 2**HALVINGS
     assert balloon.dynamics.damped_steps > 0
-    for _ in range(60):
+    for _ in range(50):
         balloon.fill(0.0)
     grown = balloon.model.actuators.at(balloon.dynamics.pose.points).coordinates
     assert abs(grown[0]) < 1e-8 and balloon.dynamics.solved.residual < balloon.dynamics.tolerance
