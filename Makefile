@@ -26,9 +26,7 @@ run: $(VENV)/.ready
 	@$(BIN)/soft-twin run $(ROBOT) $(ARGUMENTS)
 
 # Robots that are held in real time have deadlines: their tests run by themselves, after the others, which run side by
-# side, and whose matrices are multiplied on one processor each: threads that wait for one only turn there. Pytest's
-# status 5, that none was chosen, counts where it holds for both.
-test: export OPENBLAS_NUM_THREADS ?= 1
+# side. Pytest's status 5, that none was chosen, counts where it holds for both.
 test: $(VENV)/.ready
 	@status=5; \
 	tests() { $(BIN)/python -m pytest -q "$$@" $(ARGUMENTS); end=$$?; \
