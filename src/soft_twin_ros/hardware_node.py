@@ -143,11 +143,12 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
         self.create_service(Trigger, self.prefix + name, self._asking(name))
 
     def health(self) -> Health:
-        health = health_of(self.session.status())
+        status = self.session.status()
+        health = health_of(status)
         if health.message == CLOSED:  # by who led it there
             return replace(health, level=WARN, message=NOT_ACTIVE)
-        if several := self._commanders.in_words():
-            health = replace(health, level=max(health.level, WARN), message=f"{health.message}; {several}")
+        if warnings := [each for each in (status.warning, self._commanders.in_words()) if each]:
+            health = replace(health, level=max(health.level, WARN), message="; ".join([health.message, *warnings]))
         starts = not self._was_there and self.steady_now() < self._start + self.parameters.appears_within
         return replace(health, level=WARN) if starts and self.session.state is State.AWAY else health
 

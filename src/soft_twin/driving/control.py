@@ -25,6 +25,7 @@ class ActuatorControl(ABC):
     Attributes:
         actuators, relaxed: words: the actuators in messages ("motors"), and the name of the relaxed mode ("limp").
         has_position: whether there is a zero that has to be found before the actuators may be driven.
+        warning: what may be wrong with the newest command, which is obeyed; empty if nothing is.
     """
 
     actuators: str
@@ -38,6 +39,7 @@ class ActuatorControl(ABC):
         self._counters: Counter[str] = Counter(ticks=0, commands=0, faults=0)
         self._faults: dict[str, str] = {}
         self._driven: State | None = None
+        self.warning = ""
         self._stopped = self._faulty = self._holding = False
         self._known = not self.has_position
         self._command_age = 0.0
@@ -83,13 +85,12 @@ class ActuatorControl(ABC):
             return refused
         self._faults.pop("command", None)
         self._counters["commands"] += 1
-        if beyond := self._limiter.beyond(positions):
-            self._note("command", beyond)
         if self.condition is State.ACTIVE:
             self._command_age += max(since_tick, 0.0)
             self._watch_commands()
         if self.condition is State.ACTIVE:  # still
             self._head_for(self._limiter.clip(positions))
+            self.warning = self._limiter.beyond(positions)
             self._command_age = -min(max(since_tick, 0.0), MOST_SINCE_TICK)  # which the next update counts
             self._holding = False
         return ""
@@ -160,6 +161,7 @@ class ActuatorControl(ABC):
     def _let_go(self) -> None:
         """Be driven no more."""
         self._driven = None
+        self.warning = ""
         self._holding = False
 
     def _require_whole(self) -> None:

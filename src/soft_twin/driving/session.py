@@ -29,6 +29,7 @@ class Status:
         counters: how often limits bound, commands were refused and things went wrong.
         positions, efforts: (n,) as measured, NaN where unknown; see the state of the driver.
         stopped: whether a stop is latched.
+        warning: what may be wrong with the newest command, which is obeyed; empty if nothing is.
     """
 
     time: float
@@ -39,6 +40,7 @@ class Status:
     positions: np.ndarray = field(default_factory=lambda: np.empty(0))
     efforts: np.ndarray = field(default_factory=lambda: np.empty(0))
     stopped: bool = False
+    warning: str = ""
 
 
 class ActuatorSession:
@@ -278,6 +280,7 @@ class ActuatorSession:
             told.positions,
             told.efforts,
             self._latched,
+            told.warning,
         )
         return self._last
 

@@ -55,6 +55,18 @@ def test_commands_beyond_the_limits_stop_at_them(control):
     assert control.state(0.0).counters["pressure"] > 0
 
 
+def test_a_command_far_beyond_the_limits_is_warned_of_until_another_comes_and_is_no_fault(control):
+    control.enable()
+    _run(control, 0.1, np.array([1e9, 0.0, 0.0]))
+    state = control.state(0.0)
+    assert "goes to 100000 pascals" in state.warning and state.faults == () and state.counters["faults"] == 0
+    _run(control, 0.1, TOLD)
+    assert control.state(0.0).warning == ""
+    _run(control, 0.1, np.array([1e9, 0.0, 0.0]))
+    control.relax()
+    assert control.state(0.0).warning == ""
+
+
 @pytest.mark.parametrize("bad", [np.full(3, np.nan), np.zeros(2), np.array([0.0, np.inf, 0.0])])
 def test_unusable_commands_are_refused_named_and_do_not_feed_the_watchdog(control, bad):
     control.enable()

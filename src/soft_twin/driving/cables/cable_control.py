@@ -87,6 +87,7 @@ class CableState:
         mode: "limp", "position unknown", "active", "hold" (no recent command), "homing", "stopped" (latched), "fault".
         faults: what is or was wrong, named, since the last enable.
         counters: how often limits bound and things went wrong.
+        warning: what may be wrong with the newest command, which is obeyed; empty if nothing is.
     """
 
     time: float
@@ -97,6 +98,7 @@ class CableState:
     mode: str
     faults: tuple[str, ...]
     counters: dict[str, float]
+    warning: str
 
     @property
     def positions(self) -> np.ndarray:
@@ -250,6 +252,7 @@ class CableControl(ActuatorControl):
             mode=self.mode,
             faults=tuple(self._faults.values()),
             counters={**counters, "jumps": int(readings.jumps.sum()), "losses": int(readings.losses.sum())},
+            warning=self.warning,
         )
 
     def _head_for(self, target: np.ndarray) -> None:

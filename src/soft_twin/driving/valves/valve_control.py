@@ -64,7 +64,7 @@ class ChamberState:
         time: when it was known, in the driver's clock [s].
         pressures: (n,) measured gauge pressures, NaN where not known, or not any more [Pa].
         commanded: (n,) what the valves are told to hold [Pa].
-        enabled, mode, faults, counters: as in CableState, with "vented" for "limp".
+        enabled, mode, faults, counters, warning: as in CableState, with "vented" for "limp".
     """
 
     time: float
@@ -74,6 +74,7 @@ class ChamberState:
     mode: str
     faults: tuple[str, ...]
     counters: dict[str, float]
+    warning: str
 
     @property
     def positions(self) -> np.ndarray:
@@ -177,6 +178,7 @@ class ValveControl(ActuatorControl):
             mode=self.mode,
             faults=tuple(self._faults.values()),
             counters={**self._counters, **self._limiter.counters},
+            warning=self.warning,
         )
 
     def _head_for(self, target: np.ndarray) -> None:
