@@ -315,7 +315,7 @@ def test_a_sensor_that_reads_a_vacuum_is_named_before_anybody_enables(control):
     _measured(control, 1.0, lambda pressures: pressures)
     _measured(control, 2.0, lambda pressures: np.where(np.arange(3) == 0, -100e3, pressures))
     assert control.state(0.0).mode == "fault"
-    assert "left is -100 kPa from its command" in control.state(0.0).faults[0]
+    assert "left is -100 kPa from what its valve is told" in control.state(0.0).faults[0]
     assert not control.pressed
 
 
@@ -475,7 +475,23 @@ def test_what_is_astray_is_judged_by_the_limits_of_weak_chambers():
     for _ in range(round(4.0 / DT)):
         control.command(told)
         measured = stuck * control.update(measured, DT)
-    assert "right is -4 kPa from its command: valve stuck" in control.state(0.0).faults[0]
+    assert "right is -3.5 kPa from what its valve is told: valve stuck" in control.state(0.0).faults[0]
+
+
+def test_a_membrane_whose_chamber_leaks_is_driven_on_and_it_is_said():
+    weak = ChamberLimits(pressure=(0.0, 4e3), rate=4e3, vent_rate=2e3)
+    control = Prompt(NAMES, weak, ValveParameters.within(weak))
+    control.enable()
+    measured = np.zeros(3)
+    for _ in range(round(6.0 / DT)):
+        control.command(np.full(3, 3.6e3))
+        measured = np.array([0.6, 1.0, 1.0]) * control.update(measured, DT)
+    state = control.state(0.0)
+    assert state.enabled
+    assert state.faults[0].startswith("left is -1.4 kPa from what its valve is told: leak")
+    control.relax()
+    control.update(measured, DT)
+    assert control.state(0.0).faults == ()
 
 
 def test_a_membrane_beside_other_chambers_is_judged_by_its_own_limits_and_they_by_theirs():

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+WEAK = 0.5  # of the tolerance: a chamber that stands so far off does its work badly
+
 
 class ChamberWatch:
     """Compares measured pressures with what was asked for lately.
@@ -12,7 +14,11 @@ class ChamberWatch:
     A chamber that fills or empties at a rate of its own has a pressure somewhere between the lowest and the highest
     that it was told within the time it takes to respond. One that stays farther from there than a tolerance is at
     fault; not so one that is relaxed and nearer to the vented pressure than its valve has come yet. What people ask for
-    meanwhile excuses nothing: a sensor that reads nonsense does so whoever drives.
+    meanwhile excuses nothing: a sensor that reads nonsense does so whoever drives. One that stands off by less, while
+    it is told the same, is worth saying.
+
+    Attributes:
+        standing_off: driven chambers that stand off by more than WEAK tolerances, in words; "" if none does.
     """
 
     def __init__(
@@ -31,7 +37,9 @@ class ChamberWatch:
         self._told: deque[tuple[float, np.ndarray]] = deque()
         self._now = 0.0
         self._astray = np.zeros(len(self._names))  # [s]
+        self._off = np.zeros(len(self._names))  # [s]
         self._deviation = np.zeros(len(self._names))  # as last known [Pa]
+        self.standing_off = ""
 
     def update(self, measured: np.ndarray, told: np.ndarray, dt: float, driven: bool) -> tuple[str, str]:
         """What is at fault ("supply", "chambers", "pressed" or "") and what to say, after `dt` more seconds.
@@ -57,6 +65,7 @@ class ChamberWatch:
         self._deviation = deviation = np.where(known, away, self._deviation)
         far = np.abs(deviation) > self._tolerance
         self._astray = np.where(far, self._astray + known * dt, 0.0)
+        self._see_standing(known, high - low, dt, driven)
         faulty = np.flatnonzero(self._astray > self._patience)
         over = faulty[deviation[faulty] > 0.0]
         if len(over) and not driven:
@@ -65,13 +74,39 @@ class ChamberWatch:
                 "pressed",
                 f"still under pressure though vented: {where}; close the supply and let the air out by hand",
             )
-        return self._verdict(faulty, deviation)
+        return self._verdict(faulty, told)
 
-    def _verdict(self, faulty: np.ndarray, deviation: np.ndarray) -> tuple[str, str]:
-        low = np.count_nonzero(deviation < -self._tolerance)
-        if len(faulty) and low > 1 and low > 0.5 * len(deviation):
-            return "supply", f"{low} chambers do not reach their pressure: is the supply pressure lost? Check it"
-        if len(faulty):
-            where = ", ".join(f"{self._names[i]} is {deviation[i] / 1e3:+.0f} kPa from its command" for i in faulty)
-            return "chambers", f"{where}: valve stuck, or chamber leaks; check both"
-        return "", ""
+    def _see_standing(self, known: np.ndarray, moved: np.ndarray, dt: float, driven: bool) -> None:
+        """Which chambers are off while what they are told has `moved` (n,) by little lately [Pa]."""
+        least = WEAK * self._tolerance
+        off = driven & (np.abs(self._deviation) > least) & (moved < least)
+        self._off = np.where(off, self._off + known * dt, 0.0)
+        weak = np.flatnonzero(self._off > self._patience)
+        self.standing_off = f"{self._where(weak)}: leak, tube or sensor? Check them" if len(weak) else ""
+
+    def _verdict(self, faulty: np.ndarray, told: np.ndarray) -> tuple[str, str]:
+        if not len(faulty):
+            return "", ""
+        far = np.abs(self._deviation) > self._tolerance
+        short = self._deviation * told < 0.0  # between the ambient pressure and what it is told
+        lost = np.count_nonzero(far & short)
+        if lost > 1 and lost > 0.5 * len(far):
+            return (
+                "supply",
+                f"{lost} chambers do not reach their pressure: is the supply of pressure or vacuum lost? Check it",
+            )
+        who = np.flatnonzero(far & (self._astray > 0.5 * self._patience))
+        if short[who].all():
+            why = "valve stuck, tube blocked, or chamber leaks; check them"
+        elif short[who].any():
+            why = "are their tubes swapped? Check them, valves and sensors"
+        else:
+            why = "valve or sensor stuck; check both"
+        return "chambers", f"{self._where(who)}: {why}"
+
+    def _where(self, who: np.ndarray) -> str:
+        """How far these chambers are off; to a digit behind the point where that matters."""
+        off = self._deviation / 1e3
+        return ", ".join(
+            f"{self._names[i]} is {off[i]:+.{int(abs(off[i]) < 10.0)}f} kPa from what its valve is told" for i in who
+        )

@@ -227,6 +227,10 @@ class ValveControl(ActuatorControl):
         self.pressed = key == "pressed"
         if key:
             self._fault(key, text)
+        if self._chambers.standing_off and self.enabled:
+            self._note("off", self._chambers.standing_off)
+        else:
+            self._faults.pop("off", None)
 
     def _advance(self, step: float, rested: bool) -> None:
         """Move on by a step [s]; from rest, if the chambers have come to rest meanwhile."""
