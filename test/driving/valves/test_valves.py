@@ -16,6 +16,8 @@ from soft_twin.emulation.modbus_terminal import EmulatedModbusTerminal
 from soft_twin.emulation.openpneu import EmulatedOpenPneu
 from soft_twin.errors import DescriptionError, DeviceError
 
+from ..virtual_clock import VirtualClock
+
 COUNT = 4
 DT = 0.005
 
@@ -272,6 +274,31 @@ def _answer(line, content):
     """To the newest request, whose function it repeats; the content without that, in hexadecimal digits."""
     newest, data = line.written[-1], bytes.fromhex(content)
     return newest[:4] + bytes([0, 2 + len(data)]) + newest[6:8] + data
+
+
+STRANGER = bytes.fromhex("0007 0000 0005 02 04 02 03e8")  # unit 2 measures 100 kPa, whoever has asked it
+
+
+def test_another_units_answers_hide_no_answer_and_are_not_taken_for_one():
+    line = Line()
+    valves = ModbusValves(line, 1)
+    valves.read()
+    line.coming = STRANGER + _answer(line, "02 0064")
+    valves.read()
+    np.testing.assert_array_equal(valves.told, [10e3])
+    line.coming = STRANGER + _answer(line, "02 0065") + STRANGER
+    np.testing.assert_array_equal(valves.read(), [10.1e3])
+    assert valves.garbage == 3
+
+
+def test_a_terminal_that_answers_as_another_unit_is_said_to_do_so():
+    line, clock = Line(), VirtualClock()
+    valves = ModbusValves(line, 1, clock=clock)
+    with pytest.raises(DeviceError, match="asked as unit 1, and unit 2 answers"):
+        for _ in range(200):
+            line.coming = STRANGER
+            valves.read()
+            clock.sleep(0.02)
 
 
 def test_a_vacuum_is_no_error_code_of_a_terminal_without_one():

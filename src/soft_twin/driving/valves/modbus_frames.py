@@ -75,11 +75,14 @@ class AnswerDecoder:
     """Answers out of what a connection brings.
 
     Attributes:
-        garbage: pieces that are no frame; the stream then is taken up with the next that comes.
+        garbage: pieces that are no frame, where the stream is taken up with the next that comes; and answers of other
+            units, which are left out.
+        stranger: the unit that has answered last, where that is another than UNIT; else None.
     """
 
     def __init__(self) -> None:
         self.garbage = 0
+        self.stranger: int | None = None
         self._buffer = b""
 
     def forget(self) -> None:
@@ -93,14 +96,18 @@ class AnswerDecoder:
         result = []
         while len(self._buffer) >= _HEADER.size:
             transaction, protocol, length, unit, function = _HEADER.unpack_from(self._buffer)
-            if protocol or unit != UNIT or not 2 <= length <= LONGEST:
+            if protocol or not 2 <= length <= LONGEST:
                 self.forget()
                 break
             if len(self._buffer) < _BEFORE_UNIT + length:
                 break
             content = self._buffer[_HEADER.size : _BEFORE_UNIT + length]
             self._buffer = self._buffer[_BEFORE_UNIT + length :]
-            result.append(_answer(transaction, function, content))
+            self.stranger = None if unit == UNIT else unit
+            if unit == UNIT:
+                result.append(_answer(transaction, function, content))
+            else:
+                self.garbage += 1
         return result
 
 

@@ -24,6 +24,7 @@ from soft_twin.driving.valves.modbus_frames import (
     EXCEPTIONS,
     READ,
     READ_BACK,
+    UNIT,
     WRITE,
     Answer,
     AnswerDecoder,
@@ -212,7 +213,13 @@ class ModbusValves(Valves):
         if self._waiting is not None and now - self._waiting.sent > ANSWER_TIME:
             self._give_up()
         if now - self._heard > LOST:
-            raise DeviceError(f"the valve terminal at {self._where} does not answer: check its power and its network")
+            stranger = self._decoder.stranger
+            why = (
+                "does not answer: check its power and its network"
+                if stranger is None
+                else f"is asked as unit {UNIT}, and unit {stranger} answers: check its unit's number, and its gateway"
+            )
+            raise DeviceError(f"the valve terminal at {self._where} {why}")
 
     def _give_up(self) -> None:
         """Wait for no answer any more; a late one is still taken, unless it says what was measured long ago."""
