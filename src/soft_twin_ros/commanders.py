@@ -10,6 +10,7 @@ from soft_twin.steady_time import steady_now
 WITHIN = 5.0  # [s]
 TIMES = 3  # so often there and back within that is no handing over
 BACK = 0.25  # of the way there, at most, is left after the way back
+NOISE = 0.02  # of the largest value: a way that is no longer is round-off, or noise, of one alone
 
 
 class Commanders:
@@ -34,7 +35,8 @@ class Commanders:
         self._newest.append(values)
         if len(self._newest) == self._newest.maxlen:
             first, second, third = self._newest
-            if np.abs(third - first).max() < BACK * np.abs(second - first).max():
+            way = np.abs(second - first).max()
+            if way > NOISE * np.abs(self._newest).max() and np.abs(third - first).max() < BACK * way:
                 self._times.append(steady_now())
 
     def in_words(self) -> str:
