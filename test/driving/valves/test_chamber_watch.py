@@ -74,3 +74,18 @@ def test_a_relaxed_chamber_does_not_stand_off(four):
     for _ in range(200):
         four.update(np.full(4, 12e3), np.zeros(4), DT, False)
     assert not four.standing_off
+
+
+def test_a_chamber_that_keeps_its_vacuum_though_vented_is_named_with_what_to_do():
+    sucked = ChamberWatch(["left", "right"], 20e3, response=0.5, patience=1.5, lowest=np.array([-65e3, -65e3]))
+    verdicts = [sucked.update(np.array([-58e3, 0.0]), np.zeros(2), DT, False) for _ in range(200)]
+    assert verdicts[-1] == (
+        "sucked",
+        "still under vacuum though vented: left by 58 kPa; close the vacuum and let air in by hand",
+    )
+
+
+def test_a_sensor_that_reads_a_vacuum_where_nothing_sucks_is_no_vacuum(four):
+    verdicts = [four.update(np.full(4, [-58e3, 0.0, 0.0, 0.0]), np.zeros(4), DT, False) for _ in range(200)]
+    assert verdicts[-1][0] == "chambers"
+    assert "sensor" in verdicts[-1][1]

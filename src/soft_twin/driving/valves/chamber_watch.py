@@ -28,12 +28,13 @@ class ChamberWatch:
         response: float,
         patience: float,
         vented: float = 0.0,
+        lowest: float | np.ndarray = 0.0,
     ):
-        """Tolerance [Pa], one for all or (n,), time to respond [s], for how long a chamber may be astray [s], and the
-        vented pressure [Pa]."""
+        """Tolerance [Pa], one for all or (n,), time to respond [s], for how long a chamber may be astray [s], the
+        vented pressure, and the lowest that chambers can be sucked to, one for all or (n,) [Pa]."""
         self._names = list(names)
         self._tolerance, self._response, self._patience = tolerance, response, patience
-        self._vented = vented
+        self._vented, self._lowest = vented, lowest
         self._told: deque[tuple[float, np.ndarray]] = deque()
         self._now = 0.0
         self._astray = np.zeros(len(self._names))  # [s]
@@ -42,7 +43,7 @@ class ChamberWatch:
         self.standing_off = ""
 
     def update(self, measured: np.ndarray, told: np.ndarray, dt: float, driven: bool) -> tuple[str, str]:
-        """What is at fault ("supply", "chambers", "pressed" or "") and what to say, after `dt` more seconds.
+        """What is at fault ("supply", "chambers", "pressed", "sucked" or "") and what to say, after `dt` more seconds.
 
         A chamber that nothing is known of is neither longer astray nor back: its sensor may be at its end.
 
@@ -74,6 +75,10 @@ class ChamberWatch:
                 "pressed",
                 f"still under pressure though vented: {where}; close the supply and let the air out by hand",
             )
+        under = faulty[((deviation < 0.0) & (measured < 0.0) & (self._lowest < 0.0))[faulty]]
+        if len(under) and not driven:
+            where = ", ".join(f"{self._names[i]} by {-deviation[i] / 1e3:.0f} kPa" for i in under)
+            return "sucked", f"still under vacuum though vented: {where}; close the vacuum and let air in by hand"
         return self._verdict(faulty, told)
 
     def _see_standing(self, known: np.ndarray, moved: np.ndarray, dt: float, driven: bool) -> None:

@@ -123,7 +123,7 @@ class ValveControl(ActuatorControl):
         self._look = FirstLook(len(names), rests_after, limits.vented)
         self._rests_after = rests_after
         self._rest = np.full(len(names), rests_at).clip(limits.lowest, limits.highest)
-        self._chambers = ChamberWatch(names, p.tolerance, p.response, p.settling_time, limits.vented)
+        self._chambers = ChamberWatch(names, p.tolerance, p.response, p.settling_time, limits.vented, limits.lowest)
         self._sensors = PressureSensors(names, p.stale_after, p.silent_after)
         self._counters.update(lead=0, stale=0)
         self._target = self._limiter.positions
