@@ -316,7 +316,6 @@ class ActuatorSession:
         """The device is lost: why is remembered until the actuators are enabled again."""
         self._away = self._why_away()
         self._lost = f"relaxed since the device was lost, enable again ({self._away})"
-        self._untold = self.driver.untold
         self._next_try = self._clock.monotonic() + self.reopen_period
         self._let_driver_go()
 
@@ -325,6 +324,7 @@ class ActuatorSession:
         if self.driver is not None:
             self.status()
             self.driver.close()
+            self._untold = self.driver.untold
             self.driver = None
 
     def _try_enabling(self) -> None:

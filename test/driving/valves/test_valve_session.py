@@ -360,3 +360,28 @@ def test_a_board_whose_power_dips_fills_no_chamber_with_a_bang(dip):
     assert np.all(peak - fallen < 0.1 * bench.limits.rate + 5e3)
     bench.run(2.5, bench.middle)
     np.testing.assert_allclose(bench.pressures, bench.middle, atol=2 * NOISE)
+
+
+def test_a_stop_that_no_device_has_confirmed_is_said_beyond_the_closing_of_the_device():
+    bench = ValveBench("modbus").active()
+    bench.device.spoil = lambda answer: b""
+    bench.run(0.3)
+    bench.session.stop()
+    bench.run(0.2)
+    assert "has not reached" in _faults(bench)
+    bench.session.deactivate()
+    bench.session.disconnect()
+    assert "has not reached" in _faults(bench)
+    bench.device.spoil = lambda answer: answer
+    bench.session.connect()
+    bench.run(1.5)
+    assert "has not reached" not in _faults(bench)
+    assert _state(bench) is State.STOPPED
+
+
+def test_a_stop_that_was_told_is_not_said_to_be_missing_once_the_device_is_closed(bench):
+    bench.active()
+    bench.session.stop()
+    bench.run(0.5)
+    bench.session.disconnect()
+    assert "has not reached" not in _faults(bench)
