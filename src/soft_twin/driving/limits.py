@@ -111,7 +111,7 @@ class CommandLimiter:
         within = values.clip(low, high)
         far = np.abs(values - within) > FAR * np.subtract(high, low)
         held = ", ".join(f"{self._names[i]} goes to {within[i]:g}" for i in np.flatnonzero(far))
-        return f"command beyond the limits: {held} {q.unit} instead, send what is within them" if held else ""
+        return f"command beyond the limits: {held} {q.unit} instead; check its unit and its order" if held else ""
 
     def advance(self, target: np.ndarray, rate: float | np.ndarray, acceleration: float, dt: float) -> None:
         """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`.
