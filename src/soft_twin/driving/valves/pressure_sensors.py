@@ -44,7 +44,8 @@ class PressureSensors:
     def fault(self) -> str:
         """Who has been silent, or has said what is no pressure, for too long; "" if nobody."""
         if self.age > self._silent_after:
-            return f"no measured pressure for {self._silent_after:g} s; check the device, its line and its baud rate"
+            what = "check the device and its line, the baud rate of a serial one, too"
+            return f"no measured pressure for {self._silent_after:g} s; {what}"
         broken = np.flatnonzero(self._unknown > self._silent_after)
         if len(broken):
             who = ", ".join(self._names[i] for i in broken)
