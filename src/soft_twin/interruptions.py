@@ -11,8 +11,7 @@ INTERRUPTIONS = signal.SIGINT, signal.SIGHUP, signal.SIGQUIT
 def left_to_this_process() -> Iterator[None]:
     """A child that is started here is not interrupted, from its first moment: it inherits a mask of signals.
 
-    `preexec_fn` would run Python between fork and exec, which may never end where this
-    process has other threads.
+    `preexec_fn` would run Python between fork and exec, which may never end where this process has other threads.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)
     try:

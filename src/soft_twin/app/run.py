@@ -94,14 +94,16 @@ def run(arguments: argparse.Namespace) -> int:
     sequence = make(robot, arguments)
     folder = _folder(robot, arguments)
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
-    from soft_twin.recording.report import (
-        table,
-        write_report,
-    )  # libraries for pictures, which a start need not wait for
-
-    report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
-    print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
+    _report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     return 0
+
+
+def _report(path: Path, folder: Path, robot: Robot, source: str) -> None:
+    """Write the report of a recorded run, and tell it."""
+    from soft_twin.recording.report import table, write_report  # libraries for pictures: no start waits for them
+
+    report = write_report(path, folder, robot, source)
+    print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
 
 
 def _refuse(arguments: argparse.Namespace, options: Sequence[str], where: str) -> None:
