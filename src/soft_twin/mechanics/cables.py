@@ -255,10 +255,6 @@ class Cables:
         entries = values.ravel(), (rows.ravel(), columns.ravel())
         return coo_matrix(entries, shape=shape).tocsr()
 
-    def scaled_gradients(self, x: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        """∂ℓ/∂x (n, 3, c) with each piece's share scaled by `factors` (s,): cables whose tension falls by friction."""
-        return self.gradients_along(self.lengths_and_directions(x)[1], factors)
-
     def gradients_along(self, directions: np.ndarray, factors: np.ndarray | None = None) -> np.ndarray:
         """∂ℓ/∂x (n, 3, c) of pieces with these directions (s, 3), each one's share times its factor (s,), if given."""
         factors = self._ones if factors is None else factors
