@@ -60,18 +60,15 @@ class _TimedBus(SlcanBus):
 
     def __init__(self, channel: str):
         self._tick_start = 0.0
-        self._reading = False
         self.sent: list[tuple[float, float]] = []
         super().__init__(channel, BIT_RATE)
 
-    def recv(self, timeout=None):
-        if not self._reading:
-            self._tick_start, self._reading = time.perf_counter(), True
-        return super().recv(timeout)
+    def receive_all(self):
+        self._tick_start = time.perf_counter()
+        return super().receive_all()
 
     def send_all(self, messages, timeout):
         super().send_all(messages, timeout)
-        self._reading = False
         self.sent.append((self._tick_start, time.perf_counter()))
 
 

@@ -4,7 +4,7 @@ import can
 import pytest
 import serial
 
-from soft_twin.driving.cables.can_bus import SlcanDecoder, open_bus, send_all
+from soft_twin.driving.cables.can_bus import SlcanDecoder, open_bus, receive_all, send_all
 from soft_twin.errors import DeviceError
 
 
@@ -67,6 +67,14 @@ def test_frames_are_received_in_order_from_chunks_that_end_anywhere(port, bus):
     assert all(message.arbitration_id == 0x201 and not message.is_extended_id for message in received)
 
 
+def test_all_that_has_waited_is_received_at_once_and_then_nothing(port, bus):
+    port.write(b"".join(b"t2018%016X\r" % i for i in range(500)) + b"t202")  # several times what a terminal gives
+    assert [int.from_bytes(message.data, "big") for message in receive_all(bus)] == list(range(500))
+    assert receive_all(bus) == []
+    port.write(b"10F\r")
+    assert [(message.arbitration_id, bytes(message.data)) for message in receive_all(bus)] == [(0x202, b"\x0f")]
+
+
 @pytest.mark.parametrize(
     "garbage",
     [
@@ -112,8 +120,9 @@ def test_an_unplugged_adapter_is_a_can_error(port, bus):
 
 def test_any_interface_of_python_can_opens():
     with open_bus("virtual", "test_can_bus") as one, open_bus("virtual", "test_can_bus") as other:
-        send_all(one, [can.Message(arbitration_id=0x201, data=b"\x01", is_extended_id=False)], 1.0)
-        assert other.recv(timeout=1.0).arbitration_id == 0x201
+        for can_id in (0x201, 0x202):
+            send_all(one, [can.Message(arbitration_id=can_id, data=b"\x01", is_extended_id=False)], 1.0)
+        assert [message.arbitration_id for message in receive_all(other)] == [0x201, 0x202]
 
 
 @pytest.mark.parametrize(

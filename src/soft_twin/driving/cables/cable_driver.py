@@ -7,7 +7,7 @@ import can
 from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.cables.c610 import BIT_RATE, Feedback, bus_load, decode_feedback, encode_currents
 from soft_twin.driving.cables.cable_control import CableControl, CableState, DriverParameters
-from soft_twin.driving.cables.can_bus import open_bus, send_all
+from soft_twin.driving.cables.can_bus import open_bus, receive_all, send_all
 from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.errors import DeviceError
@@ -200,7 +200,7 @@ class CableDriver(ActuatorDriver[CableControl]):
     def _receive(self) -> list[Feedback]:
         """All feedback that has come in."""
         result = []
-        while (message := self._bus.recv(timeout=0.0)) is not None:
+        for message in receive_all(self._bus):
             feedback = decode_feedback(message)
             if feedback is None:
                 self._timing["garbage"] += 1

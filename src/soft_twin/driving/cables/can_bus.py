@@ -11,6 +11,7 @@ import os
 import select
 import termios
 import time
+from functools import partial
 from pathlib import Path
 
 import can
@@ -29,6 +30,7 @@ NACK = b"\a"
 ANSWERS = (b"V", b"N", b"z", b"Z", b"T", b"r", b"R", b"F")  # and frames of kinds that no motor sends
 LONGEST_LINE = 64  # [bytes]
 READ_SIZE = 65536  # [bytes]
+EMPTIED = 2048  # [bytes] a terminal gives up to 4095 at once: a read that brought less has left nothing
 OPENING_PATIENCE = 1.0  # [s] for an adapter to take what opens its channel
 NETWORK = "/sys/class/net"  # where Linux has its network interfaces
 
@@ -49,6 +51,18 @@ class SlcanBus(slcanBus):
         except BaseException:
             self._release()
             raise
+
+    def receive_all(self) -> list[can.Message]:
+        """All standard data frames that have come in, without waiting, and without python-can's work on each.
+
+        Raises:
+            can.CanError: the adapter is gone.
+        """
+        while self._read_frames() >= EMPTIED:
+            pass
+        messages = list(self._messages)
+        self._messages.clear()
+        return messages
 
     def _recv_internal(self, timeout: float | None) -> tuple[can.Message | None, bool]:
         if not self._messages:
@@ -97,10 +111,12 @@ class SlcanBus(slcanBus):
             line = string.encode() + self.LINE_TERMINATOR
             write_bytes(self.fileno(), line, OPENING_PATIENCE if patience is None else patience)
 
-    def _read_frames(self) -> None:
+    def _read_frames(self) -> int:
+        """Read what is there; how many bytes it was."""
         with error_check("Could not read from serial device"):
             data = self.serialPortOrig.read(READ_SIZE)
         self._messages.extend(self._decoder.feed(data, time.time()))
+        return len(data)
 
 
 class OwnSocketcanBus(SocketcanBus):
@@ -195,6 +211,17 @@ def send_all(bus: can.BusABC, messages: list[can.Message], timeout: float) -> No
         return
     for message in messages:
         bus.send(message, timeout=timeout)
+
+
+def receive_all(bus: can.BusABC) -> list[can.Message]:
+    """All frames that have come in, without waiting.
+
+    Raises:
+        can.CanError: the bus is gone.
+    """
+    if isinstance(bus, SlcanBus):
+        return bus.receive_all()
+    return list(iter(partial(bus.recv, timeout=0.0), None))
 
 
 def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -> can.BusABC:
