@@ -24,6 +24,12 @@ for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE"):  # of the user's
     os.environ.pop(name, None)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Where tests that run by themselves are asked for, files without one are not read: importing all takes seconds."""
+    asked = config.option.markexpr == "alone" and collection_path.suffix == ".py"
+    return True if asked and "mark.alone" not in collection_path.read_text() else None
+
+
 def pytest_collection_finish():
     """Python looks through what it has collected no more: devices that tests emulate would stand still meanwhile."""
     gc.collect()
