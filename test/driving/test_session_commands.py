@@ -70,6 +70,14 @@ def test_commands_to_relaxed_actuators_are_refused_without_a_fault(bench):
     assert bench.session.status().faults == ()
 
 
+def test_a_refused_command_is_told_no_more_once_the_actuators_are_relaxed(bench):
+    with pytest.raises(InputError):
+        bench.session.command(NEAR, bench.clock.time() - 5.0)
+    assert "5.00 s ago" in "; ".join(bench.session.status().faults)
+    bench.session.relax()
+    assert bench.session.status().faults == ()
+
+
 @pytest.mark.parametrize("values", ["123456", None, [1j] * 6, np.zeros(5), [10**400] * 6, np.full(6, np.nan)], ids=str)
 def test_values_that_are_no_row_of_finite_numbers_are_refused_and_counted(bench, values):
     with pytest.raises(InputError, match="refused"):

@@ -110,9 +110,10 @@ class ActuatorControl(ABC):
         self._drive(State.ACTIVE)
 
     def relax(self) -> None:
-        """Drive the actuators no more; a fault whose cause is gone is over."""
+        """Drive the actuators no more; a fault whose cause is gone is over, and told no more."""
         self._let_go()
-        self._faulty = self._faulty and bool(self._causes())
+        if not self._causes():
+            self._forget_faults()
 
     def stop(self) -> None:
         """Relax, and refuse to be enabled until `clear_stop`."""
@@ -152,11 +153,16 @@ class ActuatorControl(ABC):
 
     def _drive(self, how: State) -> None:
         """Be driven from now on; only the cause of an unknown position is remembered."""
-        self._faults = {key: text for key, text in self._faults.items() if key == POSITION}
-        self._faulty = self._holding = False
+        self._forget_faults()
+        self._holding = False
         self._driven = how
         self._command_age = 0.0
         self._start()
+
+    def _forget_faults(self) -> None:
+        """What was wrong is over, but for the position's being unknown."""
+        self._faults = {key: text for key, text in self._faults.items() if key == POSITION}
+        self._faulty = False
 
     def _let_go(self) -> None:
         """Be driven no more."""

@@ -215,6 +215,7 @@ class ActuatorSession:
         """
         self._require(Command.RELAX)
         self._wants_enabling, self._relaxed_by_hand = False, True
+        self._refusal = ""
         if self.driver is not None:
             self.driver.relax()
 

@@ -115,6 +115,25 @@ def test_a_stuck_valve_is_named_and_everything_is_vented(control):
     assert "left" not in control.state(0.0).faults[0]
 
 
+def test_a_fault_whose_cause_is_gone_is_told_no_more_once_the_chambers_are_relaxed(control):
+    control.enable()
+    _measured(control, 4.0, lambda pressures: np.where(np.arange(3) == 2, 10e3, pressures))
+    _run(control, 4.0)
+    assert control.state(0.0).mode == "fault" and "top is -" in control.state(0.0).faults[0]
+    control.relax()
+    assert control.state(0.0).mode == "vented" and control.state(0.0).faults == ()
+
+
+def test_relaxing_forgets_no_fault_whose_cause_is_there(control):
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    control.relax()
+    _measured(control, 4.0, lambda pressures: np.where(np.arange(3) == 2, 75e3, pressures))
+    control.relax()
+    assert control.state(0.0).mode == "fault"
+    assert any("still under pressure though vented: top" in fault for fault in control.state(0.0).faults)
+
+
 def test_a_lost_supply_is_told_from_a_stuck_valve(control):
     control.enable()
     _measured(control, 4.0, lambda pressures: np.zeros(3))

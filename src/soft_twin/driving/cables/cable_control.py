@@ -85,7 +85,7 @@ class CableState:
         currents: (c,) measured, > 0 winds in [A].
         enabled: whether the motors may carry current.
         mode: "limp", "position unknown", "active", "hold" (no recent command), "homing", "stopped" (latched), "fault".
-        faults: what is or was wrong, named, since the last enable.
+        faults: what is or was wrong, named, since the last enable or relax.
         counters: how often limits bound and things went wrong.
         warning: what may be wrong with the newest command, which is obeyed; empty if nothing is.
     """
