@@ -229,12 +229,8 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             self.trigger_activate()
 
     def _enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        call, done = (
-            (self.session.enable, "the actuators are enabled")
-            if request.data
-            else (self.session.relax, "the actuators are relaxed")
-        )
-        response.success, response.message = self._ask(call, done)
+        call = self.session.enable if request.data else self.session.relax
+        response.success, response.message = self._ask(call, "the actuators are enabled")
         return response
 
     def _stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

@@ -120,6 +120,8 @@ def test_a_chambers_life(emulated, node, client):
     assert client.until(reached, every=lambda: client.command_joints([20e3, 10e3]))
     assert tuple(client.joints.name) == CHAMBERS and len(client.joints.position) == len(CHAMBERS)
 
+    answer = client.call(SetBool, "enable", SetBool.Request(data=False))
+    assert answer.success and "left has " in answer.message
     assert client.call(Trigger, "stop", Trigger.Request()).success
     assert client.until(lambda: client.stopped is True)
     assert not client.call(SetBool, "enable", SetBool.Request(data=True)).success

@@ -71,6 +71,11 @@ class ActuatorControl(ABC):
         """Whether the actuators are driven."""
         return self.condition in DRIVEN
 
+    @property
+    def left(self) -> list[str]:
+        """What relaxed actuators are not rid of, in words: causes of faults that are still there."""
+        return self._causes()
+
     def command(self, positions, since_tick: float = 0.0) -> str:
         """Ask for positions (n,), so long after the last update [s].
 

@@ -88,11 +88,13 @@ class ActuatorDriver(ABC, Generic[C]):
         with self._asking():
             self._control.enable()
 
-    def relax(self) -> None:
-        """Drive the actuators no more."""
+    def relax(self) -> str:
+        """Drive the actuators no more; that it is so, and what they are not rid of yet, in words."""
         with self._lock:
             self._control.relax()
+            left = self._control.left
         self._wake.set()
+        return "; ".join([f"the {self.actuators} are relaxed", *left])
 
     def stop(self) -> str:
         """Emergency stop: relax, latched until `clear_stop`; what has become of it, in words.

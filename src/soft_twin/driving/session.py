@@ -207,8 +207,8 @@ class ActuatorSession:
         self._wants_enabling = self._relaxed_by_hand = False
         self._lost = self._waiting = self._refusal = ""
 
-    def relax(self) -> None:
-        """Drive the actuators no more.
+    def relax(self) -> str:
+        """Drive the actuators no more; that it is so, and what they are not rid of yet, in words.
 
         Raises:
             DeviceError: the device is away.
@@ -216,8 +216,7 @@ class ActuatorSession:
         self._require(Command.RELAX)
         self._wants_enabling, self._relaxed_by_hand = False, True
         self._refusal = ""
-        if self.driver is not None:
-            self.driver.relax()
+        return f"stopped; the device is away ({self._away})" if self.driver is None else self.driver.relax()
 
     def stop(self) -> str:
         """Emergency stop, latched until `clear_stop`, whatever happens to the device; what has become of it."""

@@ -1,5 +1,6 @@
 """A session's answers, by what its valves are told and what their chambers have."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from soft_twin.driving.states import State
 from soft_twin.driving.valves.dac_board import RANGE
 
-from .valve_bench import COUNT, KINDS, TICK, ValveBench
+from .valve_bench import COUNT, KINDS, TICK, VACUUM, ValveBench
 
 NOISE = 1e3  # [Pa]
 STEP_OF_THE_WIRE = 150.0  # [Pa]
@@ -180,6 +181,27 @@ def test_a_driver_that_dies_says_so_and_lets_the_air_out(bench, monkeypatch):
     assert bench.session.stop() == "stopped"
     bench.clock.sleep(0.1)
     assert bench.targets.max() <= bench.limits.vented + STEP_OF_THE_WIRE
+
+
+@pytest.mark.parametrize("kind", KINDS | VACUUM)
+def test_who_relaxes_is_answered_which_chambers_are_still_under_pressure(kind):
+    bench = ValveBench(kind)
+    bench.run(1.0)
+    assert bench.session.relax() == "the valves are relaxed"
+    bench.active(np.full(3, 0.9 * bench.limits.pressure[1]))
+    bench.device.chambers.stuck[bench.channels] = True
+    answer = bench.session.relax()
+    assert "not vented yet" in answer and all(f"chamber_{i} has " in answer for i in range(3))
+    while (bench.pressures[[0, 2]] > bench.limits.vented + 2.0 * NOISE).any():
+        bench.step()
+    bench.run(5 * TICK)
+    answer = bench.session.relax()
+    told = re.findall(r"(chamber_\d) has ([\d.]+) kPa", answer)
+    assert [name for name, _ in told] == ["chamber_1"]
+    assert 1e3 * float(told[0][1]) == pytest.approx(bench.pressures[1], abs=NOISE)
+    bench.run(3.0)
+    answer = bench.session.relax()
+    assert "still under pressure though vented: chamber_1" in answer and "not vented yet" not in answer
 
 
 def test_an_openpneu_that_refuses_while_it_is_vented_is_named_and_told_again(monkeypatch):

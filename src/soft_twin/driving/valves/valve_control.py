@@ -118,6 +118,7 @@ class ValveControl(ActuatorControl):
         at `rests_at` [Pa], after so long without its host [s]."""
         self.parameters = p = parameters or ValveParameters.within(limits)
         super().__init__(chamber_limiter(names, limits), p.hold_after, p.vent_after)
+        self._names = list(names)
         self._limits = limits
         self._lead = p.lead + p.lag * limits.rate
         self._look = FirstLook(len(names), rests_after, limits.vented)
@@ -167,6 +168,16 @@ class ValveControl(ActuatorControl):
         if self.ready:
             self._advance(step, rested or dt > self._rests_after)
         return self._limiter.positions
+
+    @property
+    def left(self) -> list[str]:
+        """Besides, which chambers are not vented yet, and how much they have: a valve may be stuck."""
+        pressures, vented = self._sensors.present, self._limits.vented
+        away = np.flatnonzero(np.abs(pressures - vented) > self.parameters.spare)  # false for NaN
+        if not len(away) or self.pressed:
+            return super().left
+        have = ", ".join(f"{self._names[i]} has {pressures[i] / 1e3:.3g} kPa" for i in away)
+        return [*super().left, f"not vented yet ({vented / 1e3:.3g} kPa): {have}; see that they get there"]
 
     def state(self, time: float) -> ChamberState:
         """The state as of the last update, stamped with `time` [s]."""
