@@ -52,6 +52,21 @@ def test_a_supply_that_is_lost_is_named_be_it_of_pressure_or_of_vacuum(four, sig
     assert held(four, [0.0, 0.0, 0.0, sign * 40e3], [sign * 40e3] * 4)[0] == "supply"
 
 
+@pytest.mark.parametrize("factor", [0.001, 0.1, 10.0])
+def test_where_all_chambers_are_off_that_another_unit_may_be_why_is_said(four, factor):
+    told = np.array([30e3, 40e3, 50e3, 60e3])
+    key, text = held(four, factor * told, told)
+    assert key == ("supply" if factor < 1.0 else "chambers") and "another unit? Check them" in text
+    assert factor > 1.0 or f"d has {60.0 * factor:.3g} of 60 kPa" in text
+
+
+def test_a_chamber_that_was_measured_last_some_time_ago_is_told_by_that(four):
+    for _ in range(100):
+        _, text = four.update(np.array([1e3, 2e3, 3e3, 4e3]), np.full(4, 60e3), DT, True)
+    _, text = four.update(np.array([np.nan, 2e3, 3e3, 4e3]), np.full(4, 60e3), DT, True)
+    assert "a has 1 of 60 kPa" in text
+
+
 def test_two_chambers_that_have_each_others_pressure_are_named_both(four):
     key, text = held(four, [60e3, 10e3, 30e3, 30e3], [10e3, 60e3, 30e3, 30e3])
     assert key == "chambers"

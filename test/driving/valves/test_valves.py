@@ -220,6 +220,13 @@ def test_an_unplugged_device_is_a_named_fault_and_raises_nowhere(backend, device
     driver.close()
 
 
+def test_limits_in_another_unit_between_which_nothing_can_be_told_are_refused(backend, valves):
+    low = max(valves.range[0], 0.0)
+    limits = ChamberLimits((low, low + 0.9 * valves.step), 200.0, 50.0, vented=low)
+    with pytest.raises(DescriptionError, match="no two of these lie between; are the limits in Pa"):
+        ValveDriver([str(i) for i in range(COUNT)], limits, valves)
+
+
 def test_names_and_limits_must_fit_the_valves(backend, valves):
     limits = ChamberLimits(valves.range, 1e6, 1e6, vented=max(valves.range[0], 0.0))
     with pytest.raises(DescriptionError, match="name one chamber for each"):

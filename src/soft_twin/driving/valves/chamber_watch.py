@@ -39,7 +39,7 @@ class ChamberWatch:
         self._now = 0.0
         self._astray = np.zeros(len(self._names))  # [s]
         self._off = np.zeros(len(self._names))  # [s]
-        self._deviation = np.zeros(len(self._names))  # as last known [Pa]
+        self._measured = self._deviation = np.zeros(len(self._names))  # as last known [Pa]
         self.standing_off = ""
 
     def update(self, measured: np.ndarray, told: np.ndarray, dt: float, driven: bool) -> tuple[str, str]:
@@ -63,6 +63,7 @@ class ChamberWatch:
         if not driven:
             low, high = np.minimum(low, self._vented), np.maximum(high, self._vented)
         away = measured - np.clip(measured, low, high)
+        self._measured = np.where(known, measured, self._measured)
         self._deviation = deviation = np.where(known, away, self._deviation)
         far = np.abs(deviation) > self._tolerance
         self._astray = np.where(far, self._astray + known * dt, 0.0)
@@ -96,15 +97,20 @@ class ChamberWatch:
         short = self._deviation * told < 0.0  # between the ambient pressure and what it is told
         lost = np.count_nonzero(far & short)
         if lost > 1 and lost > 0.5 * len(far):
+            i = faulty[np.argmax(np.abs(self._deviation[faulty]))]
+            has = f"{self._names[i]} has {self._measured[i] / 1e3:.3g} of {told[i] / 1e3:.3g} kPa"
             return (
                 "supply",
-                f"{lost} chambers do not reach their pressure: is the supply of pressure or vacuum lost? Check it",
+                f"{lost} chambers do not reach their pressure ({has}): is the supply of pressure or vacuum lost, or do "
+                "valves or sensors count in another unit? Check them",
             )
         who = np.flatnonzero(far & (self._astray > 0.5 * self._patience))
         if short[who].all():
             why = "valve stuck, tube blocked, or chamber leaks; check them"
         elif short[who].any():
             why = "are their tubes swapped? Check them, valves and sensors"
+        elif 1 < len(who) == len(far):
+            why = "valves or sensors stuck, or do they count in another unit? Check them"
         else:
             why = "valve or sensor stuck; check both"
         return "chambers", f"{self._where(who)}: {why}"

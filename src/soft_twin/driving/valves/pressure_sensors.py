@@ -49,7 +49,7 @@ class PressureSensors:
         broken = np.flatnonzero(self._unknown > self._silent_after)
         if len(broken):
             who = ", ".join(self._names[i] for i in broken)
-            return f"no plausible pressure of {who} for {self._silent_after:g} s: check its sensor and its wire"
+            return f"no plausible pressure of {who} for {self._silent_after:g} s: check its sensor, wire and unit"
         return ""
 
     def pause(self) -> None:

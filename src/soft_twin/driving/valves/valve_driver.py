@@ -40,12 +40,18 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         low, high = valves.range
         if not (low <= limits.lowest.min() and limits.highest.max() <= high):
             raise DescriptionError(f"pressure limits {limits.words}: these valves reach {low:g}…{high:g} Pa")
+        tellable = valves.rounded_inwards(limits.lowest, limits.highest)
+        if not (tellable[0] < tellable[1]).all():
+            raise DescriptionError(
+                f"pressure limits {limits.words}: these valves are told steps of {valves.step:g} Pa, and no two of "
+                "these lie between; are the limits in Pa?"
+            )
         control = ValveControl(names, limits, parameters, valves.rests_after, valves.rests_at)
         super().__init__(control, control.parameters.rate, clock, threaded)
         self._vented = np.full(valves.count, limits.vented)
         self._vent_time = limits.vent_time
         self._valves = valves
-        self._tellable = valves.rounded_inwards(limits.lowest, limits.highest)
+        self._tellable = tellable
         self._stop_said = np.inf  # when the valves were first told what is theirs to do after a stop [s]
         self._begin()
 
