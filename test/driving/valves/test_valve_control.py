@@ -124,6 +124,16 @@ def test_a_fault_whose_cause_is_gone_is_told_no_more_once_the_chambers_are_relax
     assert control.state(0.0).mode == "vented" and control.state(0.0).faults == ()
 
 
+def test_chambers_that_are_vented_blindly_are_not_said_to_keep_what_was_measured_before(control):
+    control.enable()
+    _measured(control, 2.0, lambda pressures: pressures)
+    for _ in range(round(6.0 / DT)):
+        control.update(None, DT)
+    assert not control.state(0.0).commanded.any() and not control.pressed
+    (fault,) = control.state(0.0).faults
+    assert "no measured pressure" in fault
+
+
 def test_relaxing_forgets_no_fault_whose_cause_is_there(control):
     control.enable()
     _measured(control, 1.0, lambda pressures: pressures)

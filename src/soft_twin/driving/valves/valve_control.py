@@ -233,7 +233,7 @@ class ValveControl(ActuatorControl):
 
     def _watch_chambers(self, dt: float) -> None:
         driven = self.enabled
-        key, text = self._chambers.update(self._sensors.pressures, self._limiter.positions, dt, driven)
+        key, text = self._chambers.update(self._sensors.present, self._limiter.positions, dt, driven)
         self._astray = "" if driven else text
         self.pressed = key == "pressed"
         if key:
