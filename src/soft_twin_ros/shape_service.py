@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from soft_twin.learning.shape_control import ShapeControl, ShapeSolution
 
 ENOUGH = 20_000  # points of a target: of more, so many are drawn, since each costs time
+OTHER = "is it another surface, or out of reach?"
 BUSY = "a search for another call runs: ask again when that is answered"
 
 
@@ -83,4 +84,5 @@ def in_words(found: "ShapeSolution") -> str:
         f"{found.iterations} steps"
         + ("" if found.converged else ", not converged")
         + (f"; limits bind: {', '.join(found.active_limits)}" if found.active_limits else "")
+        + (f"; {OTHER}" if found.far else "")
     )

@@ -27,7 +27,7 @@ from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, LATCHED
 from soft_twin_ros.resting_body import RestingBody
-from soft_twin_ros.shape_service import BUSY, ShapeService, refused
+from soft_twin_ros.shape_service import BUSY, ShapeService, in_words, refused
 
 WAITING = "waiting for a target shape: enable the valves when it is here"
 
@@ -92,6 +92,8 @@ class ShapeToPressures(ManagedNode):
         }
         if self._refusal:
             return Health(ERROR, f"the last command stands: {self._refusal}", values)
+        if found.far:
+            return Health(WARN, in_words(found), values)
         if not found.converged:
             return Health(WARN, "the search was ended before it converged", values)
         if found.active_limits:

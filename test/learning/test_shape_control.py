@@ -136,6 +136,16 @@ def test_without_the_correction_the_same_cloud_asks_for_more(control):
     assert (plain.pressures > 1.2 * known.pressures).all()
 
 
+def test_a_target_that_is_no_shape_of_the_surface_is_far_from_it(control):
+    directions = np.random.default_rng(1).normal(size=(3000, 3))
+    sphere = 0.07 * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    for other in (sphere, cloud([900.0, 1500.0]) * [1.0, 1.0, -1.0]):
+        assert control.solve(ShapeTarget.of(other)).far
+    noise = 1e-3 * np.random.default_rng(2).normal(size=(3000, 3))
+    for own in (cloud([900.0, 1500.0]) + noise, cloud([0.0, 0.0]), cloud([2800.0, 1000.0], gain=1.6)):
+        assert not control.solve(ShapeTarget.of(own)).far
+
+
 def test_what_is_fixed_is_not_moved(control):
     lifted = cloud([900.0, 1200.0]) + [0.0, 0.0, 0.004]
     found = control.solve(ShapeTarget.of(lifted), FIXED)

@@ -119,6 +119,20 @@ def test_a_cloud_becomes_pressures_that_go_on_being_said(started):
     talk.client.destroy_node()
 
 
+def test_the_shape_of_another_surface_is_told(started):
+    talk, upside_down = Talk(started()), cloud([900.0, 1500.0]) * [1.0, 1.0, -1.0]
+    talk.until(lambda: talk.client.count_subscribers("target_shape"))
+    talk.say(upside_down)
+    talk.until(lambda: "is it another surface" in talk.node.health().message)
+    assert "mm from the target" in talk.node.health().message
+    answer = talk.answer(upside_down, free_pose=True)
+    assert answer.success and "is it another surface" in answer.message
+    talk.say(cloud([900.0, 1500.0]))
+    talk.until(lambda: "another surface" not in talk.node.health().message)
+    assert "another" not in talk.answer(cloud([900.0, 1500.0]), free_pose=True).message
+    talk.client.destroy_node()
+
+
 def test_a_target_from_before_a_rest_is_not_gone_to_after_it(started):
     """A search may outlive the activity that asked for it."""
     talk, held = Talk(started()), threading.Event()

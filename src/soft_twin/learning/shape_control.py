@@ -50,6 +50,7 @@ LEAST_COUNTING = 0.1  # share of the samples that have to be opposite the target
 SHAPES = 192  # that say where the surface may come
 FAR, MOST_FAR = 0.1, 0.2  # of the body's size from there; share of a fixed target's points that may be so far
 UNIT = 1e-3  # by which the rows of a rotation may differ from those of one
+STROKE, SIZE = 0.25, 0.05  # of the way that air moves the surface, and of the body's size: as far is another surface
 MM = 1e3
 PARTS = ("forward", "gradient", "icp", "step")
 
@@ -75,6 +76,7 @@ class ShapeSolution:
         active_limits: such as "cell_11 pressure max".
         seconds: of each iteration: forward (networks, surface, warp), gradient, icp (closest points, pose), step
             (quadratic program); what precedes the first is told by "start".
+        far: the mean distance is so large that the target is another surface's shape, or far out of reach.
     """
 
     pressures: np.ndarray
@@ -85,6 +87,7 @@ class ShapeSolution:
     converged: bool
     active_limits: tuple[str, ...]
     seconds: dict[str, np.ndarray]
+    far: bool
 
     @property
     def mean(self) -> float:
@@ -333,9 +336,20 @@ class ShapeControl:
     @cached_property
     def _reach(self) -> cKDTree:
         """Points of the surface under many pressures [mm]."""
+        return cKDTree(np.concatenate(self._many))
+
+    @cached_property
+    def _far(self) -> float:
+        """Mean distance from which on a surface is hardly the target's [mm]."""
+        middle = self._predict(0.5 * (self._low + self._high))
+        stroke = max(np.linalg.norm(each - middle, axis=1).mean() for each in self._many)
+        return min(STROKE * float(stroke), SIZE * self.shapes.size)
+
+    @cached_property
+    def _many(self) -> list[np.ndarray]:
+        """Surfaces (n, 3) under many pressures [mm]."""
         shares = inflation_shares(len(self._low), max(SHAPES, 2 * len(self._low)))
-        shapes = [self._predict(self._low + each * (self._high - self._low)) for each in shares]
-        return cKDTree(np.concatenate(shapes))
+        return [self._predict(self._low + each * (self._high - self._low)) for each in shares]
 
     def _solution(
         self, state: _State, counts: np.ndarray, iterations: int, converged: bool, clock: _Clock
@@ -347,7 +361,15 @@ class ShapeControl:
         distances = self._distances(state, counts)
         pose = RigidMotion(state.pose.rotation, state.pose.translation / MM)
         return ShapeSolution(
-            pressures, state.points / MM, pose, distances, iterations, converged, tuple(active), clock.table()
+            pressures,
+            state.points / MM,
+            pose,
+            distances,
+            iterations,
+            converged,
+            tuple(active),
+            clock.table(),
+            bool(MM * np.nanmean(distances) > self._far),
         )
 
     @staticmethod
