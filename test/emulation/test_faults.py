@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from soft_twin import load_robot
-from soft_twin.emulation.devices import DEVICES
+from soft_twin.emulation.devices import DEVICES, VALVES
 from soft_twin.emulation.faults import Fault, FaultScript, parse_fault, set_fault
 from soft_twin.errors import UsageError
 
@@ -32,10 +32,24 @@ def test_a_script_in_words(text, fault):
     assert parse_fault(text) == fault
 
 
-@pytest.mark.parametrize("text", ["", "silence", "@3", "gremlins@3", "silence@", "stalled:x@3", "silence@3+"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "silence", "@3", "gremlins@3", "silence@", "stalled:x@3", "silence@3+"),
+        *("stalled:0@3", "silence@1.2.3", "silence@.", "silence@3+1.2.3"),
+    ],
+)
 def test_what_is_no_fault_is_refused_with_the_faults_there_are(text):
     with pytest.raises(UsageError, match="stalled"):
         parse_fault(text)
+
+
+@pytest.mark.parametrize("name", sorted(VALVES))
+def test_the_chamber_of_that_number_is_stuck(make, name):
+    device = make(name)
+    each = 2 if name == "openpneu" else 1  # channels
+    set_fault(device, parse_fault("stuck:2@1"), True)
+    assert list(np.flatnonzero(device.chambers.stuck)) == [each]
 
 
 @pytest.mark.parametrize("name", DEVICES)

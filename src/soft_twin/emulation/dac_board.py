@@ -26,7 +26,10 @@ class EmulatedDacBoard:
         port: what the driver opens.
         line: between device and port, for faults on purpose.
         chambers: what the valves fill.
+        channels_each: how many valves a chamber has.
     """
+
+    channels_each = 1
 
     def __init__(
         self,

@@ -10,7 +10,8 @@ from soft_twin.errors import UsageError
 
 JUMP = 3000  # [counts] that an encoder slips by
 
-_SCRIPT = re.compile(r"(?P<kind>[a-z ]+)(:(?P<index>\d+))?@(?P<start>[\d.]+)(\+(?P<duration>[\d.]+))?")
+_SECONDS = r"(\d+\.?\d*|\.\d+)"
+_SCRIPT = re.compile(rf"(?P<kind>[a-z ]+)(:(?P<index>0*[1-9]\d*))?@(?P<start>{_SECONDS})(\+(?P<duration>{_SECONDS}))?")
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,10 @@ def parse_fault(text: str) -> Fault:
     match = _SCRIPT.fullmatch(text)
     known = [*FAULTS, *LINE_FAULTS]
     if not match or match["kind"] not in known:
-        raise UsageError(f"fault '{text}': expected KIND[:INDEX]@START[+DURATION], with KIND one of {', '.join(known)}")
+        raise UsageError(
+            f"fault '{text}': expected KIND[:INDEX]@START[+DURATION], with INDEX from 1 and KIND one of "
+            f"{', '.join(known)}"
+        )
     return Fault(match["kind"], int(match["index"] or 1), float(match["start"]), float(match["duration"] or 1.0))
 
 
@@ -108,7 +112,7 @@ def _jump(device: Any, index: int, on: bool) -> None:
 
 
 def _stuck(device: Any, index: int, on: bool) -> None:
-    device.chambers.stuck[index] = on
+    device.chambers.stuck[index * device.channels_each] = on
 
 
 def _supply_lost(device: Any, _: int, on: bool) -> None:

@@ -21,8 +21,11 @@ class EmulatedModbusTerminal:
     Attributes:
         address: host:port for the driver.
         chambers: what the valves fill.
+        channels_each: how many valves a chamber has.
         silent: fault: requests are not answered.
     """
+
+    channels_each = 1
 
     def __init__(
         self, count: int = 16, seed: int = 0, parameters: ChamberParameters | None = None, vacuum: bool = False

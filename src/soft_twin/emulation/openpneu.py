@@ -28,8 +28,11 @@ class EmulatedOpenPneu:
         port: what the driver opens.
         line: between device and port, for faults on purpose.
         chambers: the channels; while the control loop does not run they are open.
+        channels_each: how many of them a chamber has: the first of each pair has its pressure.
         running: whether the control loop runs: the pumps work and the pressures are said.
     """
+
+    channels_each = CHANNELS_A_PAIR
 
     def __init__(self, seed: int = 0, port: PseudoTerminal | None = None, parameters: ChamberParameters = PUMPS):
         self.port = port or PseudoTerminal()

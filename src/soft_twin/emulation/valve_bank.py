@@ -10,7 +10,7 @@ from soft_twin.descriptions.drives import Mismatch, ValveDrive
 from soft_twin.emulation.chambers import ChamberParameters, Chambers
 from soft_twin.emulation.dac_board import EmulatedDacBoard
 from soft_twin.emulation.modbus_terminal import EmulatedModbusTerminal
-from soft_twin.emulation.openpneu import CHANNELS_A_PAIR, PUMPS, EmulatedOpenPneu
+from soft_twin.emulation.openpneu import PUMPS, EmulatedOpenPneu
 
 
 class ValveDevice(Protocol):
@@ -19,10 +19,12 @@ class ValveDevice(Protocol):
     Attributes:
         address: what a driver opens.
         chambers: what its channels fill.
+        channels_each: how many of its channels a chamber has.
     """
 
     address: str
     chambers: Chambers
+    channels_each: int
 
     def step(self, dt: float) -> None: ...
 
@@ -41,8 +43,8 @@ class ValveBank:
 
     def __init__(self, drive: ValveDrive, mismatch: Mismatch, seed: int = 0):
         own = {"valve_lag": mismatch.valve_lag, "fill_rate": mismatch.fill_rate, "leak": mismatch.leak}
-        self.device, channels_each = _device(drive, own, seed)
-        self._channels = channels_each * np.array(drive.channels)
+        self.device = _device(drive, own, seed)
+        self._channels = self.device.channels_each * np.array(drive.channels)
         self._changes = np.zeros(len(self._channels))
         self._lock = threading.Lock()
 
@@ -72,12 +74,12 @@ class ValveBank:
         self.device.close()
 
 
-def _device(drive: ValveDrive, own: dict[str, float], seed: int) -> tuple[ValveDevice, int]:
-    """The device of a drive, and how many of its channels a chamber has."""
+def _device(drive: ValveDrive, own: dict[str, float], seed: int) -> ValveDevice:
+    """The device of a drive."""
     count = len(drive.channels)
     if drive.backend == "openpneu":
-        return EmulatedOpenPneu(seed, parameters=replace(PUMPS, **own)), CHANNELS_A_PAIR
+        return EmulatedOpenPneu(seed, parameters=replace(PUMPS, **own))
     parameters = ChamberParameters(**own)
     if drive.backend == "dac_board":
-        return EmulatedDacBoard(count, seed, parameters=parameters), 1
-    return EmulatedModbusTerminal(count, seed, parameters, vacuum=drive.backend == "modbus_vacuum"), 1
+        return EmulatedDacBoard(count, seed, parameters=parameters)
+    return EmulatedModbusTerminal(count, seed, parameters, vacuum=drive.backend == "modbus_vacuum")
