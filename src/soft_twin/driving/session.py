@@ -29,7 +29,8 @@ class Status:
         counters: how often limits bound, commands were refused and things went wrong.
         positions, efforts: (n,) as measured, NaN where unknown; see the state of the driver.
         stopped: whether a stop is latched.
-        warning: what may be wrong with the newest command, which is obeyed; empty if nothing is.
+        warning: what may be wrong with the newest command, which is obeyed, or that what the faults name is over; empty
+            if nothing is.
     """
 
     time: float

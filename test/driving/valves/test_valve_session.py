@@ -204,6 +204,24 @@ def test_who_relaxes_is_answered_which_chambers_are_still_under_pressure(kind):
     assert "still under pressure though vented: chamber_1" in answer and "not vented yet" not in answer
 
 
+@pytest.mark.parametrize("kind", KINDS | VACUUM)
+def test_that_a_chamber_came_free_is_told_though_the_fault_waits_for_somebody(kind):
+    bench = ValveBench(kind)
+    bench.active(np.full(3, 0.9 * bench.limits.pressure[1]))
+    bench.device.chambers.stuck[0] = True
+    bench.session.relax()
+    bench.run(bench.limits.vent_time + 3.0)
+    told = bench.session.status()
+    assert told.state is State.FAULT and "still under pressure" in _faults(bench) and told.warning == ""
+    bench.device.chambers.stuck[0] = False
+    bench.run(8.0)
+    told = bench.session.status()
+    assert told.state is State.FAULT and "is over: enable or relax the valves" in told.warning
+    bench.session.relax()
+    told = bench.session.status()
+    assert told.state is State.READY and told.faults == () and told.warning == ""
+
+
 def test_an_openpneu_that_refuses_while_it_is_vented_is_named_and_told_again(monkeypatch):
     bench = ValveBench("openpneu").active()
     answer = bench.device.answer

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.driving.control import ActuatorControl
+from soft_twin.driving.states import State
 from soft_twin.driving.valves.chamber_watch import ChamberWatch
 from soft_twin.driving.valves.first_look import FirstLook
 from soft_twin.driving.valves.pressure_sensors import PressureSensors
 from soft_twin.driving.valves.pressures import ChamberLimits, chamber_limiter
 
 VENTED = "vented"
+DRIVEN_ONLY = {"supply", "chambers"}  # faults that show while the chambers are driven
 WIDE = 30e3  # [Pa] from the lowest to the highest pressure
 AMBIENT = 0.0  # [Pa] gauge
 
@@ -64,7 +66,8 @@ class ChamberState:
         time: when it was known, in the driver's clock [s].
         pressures: (n,) measured gauge pressures, NaN where not known, or not any more [Pa].
         commanded: (n,) what the valves are told to hold [Pa].
-        enabled, mode, faults, counters, warning: as in CableState, with "vented" for "limp".
+        enabled, mode, faults, counters: as in CableState, with "vented" for "limp".
+        warning: as there, or that the cause of the faults is gone.
     """
 
     time: float
@@ -189,8 +192,16 @@ class ValveControl(ActuatorControl):
             mode=self.mode,
             faults=tuple(self._faults.values()),
             counters={**self._counters, **self._limiter.counters},
-            warning=self.warning,
+            warning=self.warning or self._over,
         )
+
+    @property
+    def _over(self) -> str:
+        """That what the faults name is measured to be over, though they wait for somebody who has seen them, in words;
+        "" if it is not, or shows only while the chambers are driven."""
+        if self.condition is not State.FAULT or self._causes() or self._faults.keys() & DRIVEN_ONLY:
+            return ""
+        return "what was wrong is over: enable or relax the valves"
 
     def _head_for(self, target: np.ndarray) -> None:
         self._target, self._stays = target, False
