@@ -1,4 +1,5 @@
 import logging
+import struct
 
 import numpy as np
 import pytest
@@ -58,6 +59,17 @@ def test_a_type_without_a_header_is_stamped_by_its_publication(tmp_path):
     np.testing.assert_array_equal(series["data"], [1.0, 8.0])
     np.testing.assert_array_equal(series.log_time, [20, 30])
     np.testing.assert_array_equal(series.stamp, [10, 30])
+
+
+def test_rows_are_in_the_order_of_their_log_times_whatever_the_files_have(tmp_path):
+    for number, times in ((10, [70, 60, 60]), (2, [20, 40, 30])):
+        with McapWriter(tmp_path / f"first_{number}.mcap") as recording:
+            channel = recording.register("/a", "std_msgs/msg/Float64", "float64 data\n")
+            for place, time in enumerate(times):
+                recording.write(channel, struct.pack("<4sd", b"\0\1\0\0", time + 0.1 * place), time)
+    series = arrays(tmp_path)["/a"]
+    np.testing.assert_array_equal(series.log_time, [20, 30, 40, 60, 60, 70])
+    np.testing.assert_array_equal(series["data"], [20.0, 30.2, 40.1, 60.1, 60.2, 70.0])
 
 
 def test_poses_vectors_quaternions_and_text(tmp_path, recorder):

@@ -46,7 +46,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Series:
-    """All messages of one topic as arrays, one row a message, in the order of recording.
+    """All messages of one topic as arrays, one row a message, in the order of their log times, as `ros2 bag play` has
+    them: files that tools have merged, or whose names alone say their order, hold messages in another one.
 
     Attributes:
         type_name: such as "sensor_msgs/msg/JointState".
@@ -71,7 +72,7 @@ class Series:
 
 
 def read_messages(path: str | Path, topics: Collection[str] | None = None) -> Iterator[Message]:
-    """The messages of `topics` (all where None), decoded, in the order of recording.
+    """The messages of `topics` (all where None), decoded, in the order in which they are stored.
 
     A recording that ends in the middle (a killed recorder, a full disk) is read up to its last whole chunk,
     with a warning in the log.
@@ -206,6 +207,8 @@ class _Gathered:
         if self.rows:
             self.convert()
         whole = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
+        order = np.argsort(whole["/log"], kind="stable")
+        whole = {name: values[order] for name, values in whole.items()}
         times = (whole.pop(name) for name in ("/log", "/publish", "/stamp"))
         return Series(self._type_name, *times, names=self._names, fields=whole)
 

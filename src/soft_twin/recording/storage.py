@@ -73,7 +73,7 @@ def _named_files(path: Path) -> list[str]:
 
 
 def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Message]]:
-    """The messages of `topics` (all where None) in one file, not decoded, in the order of recording.
+    """The messages of `topics` (all where None) in one file, not decoded, in the order in which they are stored.
 
     Raises:
         RecordingError: see `reader.read_messages`.
