@@ -179,6 +179,15 @@ def test_an_old_recording_is_of_the_robot_in_its_namespace(tmp_path):
         recorded_robot(tmp_path / "nobody.mcap")
 
 
+def test_a_recording_without_messages_is_not_asked_for_its_robot(tmp_path, robot, capsys):
+    path = tmp_path / "run.mcap"
+    Recorder(path).close()
+    for command in ([], ["--robot", "slender"]):
+        assert main(["replay", str(path), *command]) == 2
+        told = capsys.readouterr().err
+        assert "there are no messages in it" in told and "say" not in told
+
+
 def test_a_description_that_has_changed_is_told(tmp_path, caplog):
     text = load_robot("slender").path.read_text(encoding="utf-8")
     mine = tmp_path / "mine.yaml"

@@ -13,8 +13,10 @@ from soft_twin.driving.cables.winch import Winch
 from soft_twin.errors import RecordingError
 from soft_twin.inverse.targets import actuation_target
 from soft_twin.recording.evaluation import evaluate
-from soft_twin.recording.replay import replay, table
+from soft_twin.recording.replay import _matched, replay, table
 from soft_twin.recording.robots import METADATA, recorded_robot, robot_metadata
+from soft_twin.recording.storage import stored
+from soft_twin.recording.writer import McapWriter
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.imu_calibration import StoredCalibration, write_calibration
@@ -188,9 +190,9 @@ def test_a_calibration_that_is_missing_or_another_is_told(tmp_path, robot, recor
     write_calibration(file, StoredCalibration(ImuCalibration(accelerometer_offset=(0.0, 0.2, 0.0))))
     recorder, (estimates, ticks) = Recorder(tmp_path / "run.mcap"), recorded
     recorder.writer.describe(METADATA, robot_metadata(robot, recorder.writer.path))
-    for i in range(40):
+    for i in range(RESET):
         _record_sample(recorder, i, estimates[i])
-    for i in [*SOLVED][:20]:
+    for i in [*SOLVED][:40]:
         _record_tick(recorder, i, next(iter(ticks.values())), robot.target_tip)
     recorder.close()
     told = [table(replay(recorder.writer.path, robot))]
@@ -208,13 +210,13 @@ def test_a_calibration_that_is_missing_or_another_is_told(tmp_path, robot, recor
 def test_a_solve_without_its_sample_is_left_out(path, result, tmp_path, robot, recorded):
     recorder = Recorder(tmp_path / "run.mcap")
     estimates, ticks = recorded
-    for i in range(40):
+    for i in range(RESET):
         _record_sample(recorder, i, estimates[i])
-    for i in [*SOLVED][:20]:
+    for i in [*SOLVED][:40]:
         _record_tick(recorder, i, next(iter(ticks.values())), robot.target_tip)
     recorder.close()
     short = replay(recorder.writer.path, robot)
-    assert short.left_out == 20 - len(short.stamp) >= 10
+    assert short.left_out == 40 - len(short.stamp) >= 10 and len(short.stamp) > 0
     assert f"{short.left_out} solves left out" in table(short)
 
 
@@ -224,11 +226,43 @@ def test_recorded_values_that_are_no_numbers_are_not_compared(tmp_path, robot, r
     for i in range(RESET):
         told = replace(estimates[i], gravity_in_base=np.full(3, np.nan)) if i == RESET - 5 else estimates[i]
         _record_sample(recorder, i, told)
-    _record_tick(recorder, 0, next(iter(ticks.values())), robot.target_tip)
+    _record_tick(recorder, RESET - 10, ticks[RESET - 10], robot.target_tip)
     recorder.close()
     (gravity, *_) = replay(recorder.writer.path, robot).comparisons
     assert gravity.pairs == sum(estimates[i].valid for i in range(RESET)) - 1 > 10
     assert gravity.largest < 1e-3
+
+
+@pytest.mark.parametrize("order", ["backwards", "halves swapped"])
+def test_messages_that_are_stored_in_another_order_are_replayed_in_that_of_their_log_times(
+    path, result, tmp_path, robot, order
+):
+    messages = [*stored(path, None)]
+    half = len(messages) // 2
+    messages = messages[::-1] if order == "backwards" else messages[half:] + messages[:half]
+    with McapWriter(tmp_path / "run.mcap") as recording:
+        for schema, channel, message in messages:
+            number = recording.register(channel.topic, schema.name, schema.data.decode())
+            recording.write(number, message.data, message.log_time, message.publish_time)
+    assert replay(tmp_path / "run.mcap", robot).digest == result.digest
+
+
+def test_stamps_that_go_back_find_their_partners():
+    back = np.array([0, 10, 20, 14, 24, 34]) * 10**6
+    mine, theirs = _matched(back, back[1:] + 200)
+    assert [*zip(mine.tolist(), theirs.tolist(), strict=True)] == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
+
+
+def test_a_recording_of_which_nothing_can_be_solved_is_refused(tmp_path, recorded, robot, capsys):
+    recorder, (estimates, ticks) = Recorder(tmp_path / "run.mcap"), recorded
+    for i in range(40):
+        _record_sample(recorder, i, estimates[i])
+    _record_tick(recorder, 240, ticks[240], robot.target_tip)
+    recorder.close()
+    assert main(["replay", str(recorder.writer.path)]) == 2
+    valid = sum(estimates[i].valid for i in range(40))
+    told = f"{valid} of its 40 samples give a valid gravity, and none of its 1 solves is of one of them"
+    assert told in capsys.readouterr().err
 
 
 def test_a_recording_without_sensors_cannot_be_replayed(run_path, robot):

@@ -128,7 +128,8 @@ def replay(
         estimator, controller: fresh ones to use instead of those that the robot's nodes would make.
 
     Raises:
-        RecordingError: the recording is unreadable, of another robot, or has no raw IMU data or no solves.
+        RecordingError: the recording is unreadable, of another robot, or has no raw IMU data, no solves, or none at a
+            sample that gives a valid gravity.
     """
     series = _series(path, recorded_namespace(path, topic_types(path), robot, namespace))
     check_actuators(path, series["solver/status"], robot)
@@ -136,6 +137,11 @@ def replay(
     calibration, in_words = _calibration(robot, path) if estimator is None else ("", "")
     estimates = _estimate(series, estimator or _estimator(robot, calibration), kept)
     solves = _solve(series, estimates, _controller(robot) if controller is None else controller, _ahead(robot))
+    if not solves:
+        raise RecordingError(
+            f"'{path}' cannot be replayed: {len(estimates)} of its {len(series['imu/data_raw'])} samples give a valid "
+            f"gravity, and none of its {len(series['solver/status'])} solves is of one of them"
+        )
     displacements = _rows(solves, "displacements", (len(robot.cable_names),))
     outputs = {
         "gravity_stamp": np.array([stamp for stamp, _ in estimates], dtype=np.int64),
@@ -296,12 +302,14 @@ def _target(controller: Controller, status: Series, i: int) -> Target:
 
 
 def _matched(stamps: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of pairs with the same stamp [ns]; both are sorted. Rows of `stamps` without a partner are left out."""
+    """Indices of pairs with the same stamp [ns], which go back where a clock was set. Rows of `stamps` without a
+    partner are left out."""
     if not len(others):
         return np.empty(0, dtype=int), np.empty(0, dtype=int)
-    after = np.clip(np.searchsorted(others, stamps), 1, max(1, len(others) - 1))
-    before_is_nearer = np.abs(stamps - others[after - 1]) <= np.abs(stamps - others[after % len(others)])
-    nearest = np.where(before_is_nearer, after - 1, after % len(others))
+    order = np.argsort(others, kind="stable")
+    after = np.clip(np.searchsorted(others, stamps, sorter=order), 1, max(1, len(others) - 1))
+    before, after = order[after - 1], order[after % len(others)]
+    nearest = np.where(np.abs(stamps - others[before]) <= np.abs(stamps - others[after]), before, after)
     mine = np.flatnonzero(np.abs(stamps - others[nearest]) <= SAME_STAMP)
     return mine, nearest[mine]
 

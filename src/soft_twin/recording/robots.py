@@ -4,7 +4,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -194,6 +194,8 @@ def _told(path: str | Path, told: Mapping[str, str]) -> Robot:
 
 def _by_namespace(path: str | Path, asked: str | None) -> Robot:
     topics = list(topic_types(path))
+    if not topics:
+        raise RecordingError(f"{path}: there are no messages in it")
     spaces = _of_robots(topics) or _outermost(topics)
     known = {space: name for space, name in told_robots(path, spaces).items() if asked in (None, space)}
     if len(known) == 1:
@@ -223,8 +225,10 @@ def told_robots(path: str | Path, spaces: Iterable[str]) -> dict[str, str]:
     return robots
 
 
-def _remedy(topics: Iterable[str]) -> str:
+def _remedy(topics: Collection[str]) -> str:
     """What to do where a robot's topics are not found among these."""
+    if not topics:
+        return "there are no messages in it"
     if spaces := _of_robots(topics):
         return f"it has {', '.join(map(shortened, spaces))}: say --namespace, or --robot where it is another"
     there = ", ".join(map(shortened, _outermost(topics))) or "none that is known"
