@@ -171,6 +171,17 @@ def test_markers_are_means_of_the_last_second_and_their_places_those_without_pre
     assert np.isnan(found.markers[2, 1]).all() and np.isfinite(found.markers[:2]).all()
 
 
+@pytest.mark.parametrize("topics", [Topics(), Topics(markers="/slender/markers")])
+def test_frames_are_the_same_in_whatever_order_a_file_has_what_was_seen(recorded, tmp_path, topics):
+    pytest.importorskip("c3d")
+    markers, digests = [(stamp, poses(stamp)) for stamp in np.arange(0.05, 40.0, 0.08)], []
+    for step in (1, -1):
+        path = recorded(seen=SEEN[::step], markers=markers[::step], steps=RESTING)
+        write_frames(path, tmp_path / "frames", NAMES, LIMITS, topics)
+        digests.append(read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2).digest)
+    assert digests[0] == digests[1]
+
+
 def test_markers_that_are_not_seen_without_pressure_are_left_out_and_told(recorded, tmp_path):
     pytest.importorskip("c3d")
     seen = [(stamp, poses(stamp, (1,) if stamp < 10.0 else ())) for stamp in SEEN]

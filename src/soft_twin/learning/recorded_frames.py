@@ -139,7 +139,11 @@ class _Stands:
 
 
 def _write_scans(stands: _Stands, topic: str, folder: Path, names: list[str]) -> Written:
-    last = {start: (stamp, _scan(stands.recording, message)) for start, stamp, message in stands.seen(topic)}
+    last: dict[int, tuple[float, Scan]] = {}
+    for start, stamp, message in stands.seen(topic):  # as files have them: in any order
+        if start not in last or stamp >= last[start][0]:
+            last[start] = stamp, _scan(stands.recording, message)
+    last = dict(sorted(last.items()))
     pressures, held = stands.told({start: stamp for start, (stamp, _) in last.items()})
     write_recording(folder, pressures, names, [scan for _, scan in last.values()], held)
     return Written(len(last))
@@ -152,7 +156,10 @@ def _write_markers(stands: _Stands, topic: str, folder: Path, names: list[str]) 
         count = len(places) if count is None else count
         if len(places) != count:
             raise RecordingError(f"{stands.recording}: '{topic}' has now {count} markers, now {len(places)}")
-        last[start] = [(at, own) for at, own in last.get(start, []) if at > stamp - SETTLED] + [(stamp, places)]
+        several = [*last.get(start, []), (stamp, places)]
+        newest = max(at for at, _ in several)
+        last[start] = [(at, own) for at, own in several if at > newest - SETTLED]
+    last = {start: sorted(several, key=lambda each: each[0]) for start, several in sorted(last.items())}
     resting = [own for start, several in last.items() if stands.without_pressure(start) for _, own in several]
     rest = _seen_mean(resting) if resting else np.full((count, 3), np.nan)
     known = np.isfinite(rest).all(axis=1)
