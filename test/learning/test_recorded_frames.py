@@ -137,6 +137,14 @@ def test_pressures_that_nobody_knew_have_not_stood(recorded, tmp_path):
         write_frames(recorded(steps=away[:1]), tmp_path / "others", NAMES, LIMITS)
 
 
+def test_what_is_seen_after_pressures_were_told_for_the_last_time_is_no_frame(recorded, tmp_path):
+    found = []
+    for seen in (SEEN, [*SEEN, 42.0, 1040.0]):
+        assert write_frames(recorded(seen=seen), tmp_path / "frames", NAMES, LIMITS).frames == 3
+        found.append(read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2).digest)
+    assert found[0] == found[1]
+
+
 def test_what_a_recording_lacks_is_told(recorded, tmp_path):
     def refused(match, path, **topics):
         with pytest.raises(RecordingError, match=match):
@@ -146,6 +154,8 @@ def test_what_a_recording_lacks_is_told(recorded, tmp_path):
     refused("its chambers are right, top", recorded(names=("right", "top")))
     refused("no fields normal_x", recorded(fields=FIELDS[:3]))
     refused("after pressures had stood for 1 s", recorded(seen=[10.3, 25.5]))
+    refused("all of '/slender/scan' is 1000.7 s after '/slender/chambers/state'", recorded(seen=SEEN + 1040.0))
+    refused("all of '/slender/scan' is 960.4 s before '/slender/chambers/state'", recorded(seen=SEEN - 1000.0))
     there = "there is /slender/scan of sensor_msgs/msg/PointCloud2"
     refused(f"expected '/slender/other'; {there}", recorded(), scan="/slender/other")
     refused("expected one topic of sensor_msgs/msg/PointCloud2; there is none", recorded(seen=[]))

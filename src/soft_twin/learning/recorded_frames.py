@@ -26,6 +26,7 @@ SLACK = 0.02  # of a chamber's range of pressures
 CERTAIN = 4.0  # standard deviations: what noise alone does less than once in ten thousand times
 SETTLED = 1.0  # [s] under the same pressures before a shape counts; pressures and markers are means over as long
 QUIET, NORMAL = 0.25, 0.3186  # share of what is normally distributed that is nearer than so many deviations
+GAP = 2.5  # of the pressures' period: nobody knows them for longer than that, and than SETTLED, after they were told
 NS = 1e-9
 
 
@@ -84,6 +85,8 @@ class _Stands:
     def __init__(self, recording: Path, state: str, names: list[str], limits: np.ndarray):
         self.recording, self._state, self._limits = recording, state, limits
         self._stamps, self._pressures = _pressures(recording, arrays(recording, [state])[state], names)
+        periods = np.diff(self._stamps)
+        self._known_for = max(SETTLED, GAP * float(np.median(periods))) if len(periods) else SETTLED
         means, first, last = around(self._stamps, self._pressures)
         slack = SLACK * np.ptp(limits, axis=1)
         lasting = np.maximum(slack, CERTAIN * np.sqrt(2.0) * noise_of(self._stamps, means))
@@ -96,17 +99,28 @@ class _Stands:
         Raises:
             RecordingError: nothing.
         """
-        nothing = True
+        nothing, first, last = True, np.inf, -np.inf
         for message in read_messages(self.recording, [topic]):
             stamp = NS * (message.data.header.stamp.sec * 10**9 + message.data.header.stamp.nanosec)
+            first, last = min(first, stamp), max(last, stamp)
             row = int(np.searchsorted(self._stamps, stamp, side="right")) - 1
             if row >= 0 and self._stood(row, stamp):
                 nothing = False
                 yield int(self._starts[row]), stamp, message
         if nothing:
+            self._check_clocks(topic, first, last)
             raise RecordingError(
                 f"{self.recording}: nothing on '{topic}' was seen after pressures had stood for {SETTLED:g} s, among "
                 f"{len(self._stamps)} messages of '{self._state}'"
+            )
+
+    def _check_clocks(self, topic: str, first: float, last: float) -> None:
+        """Refuse stamps [s] that are all before the first of the pressures', or after the last."""
+        off = max(self._stamps[0] - last, first - self._stamps[-1])
+        if off > SETTLED:
+            raise RecordingError(
+                f"{self.recording}: all of '{topic}' is {off:.1f} s {'before' if last < self._stamps[0] else 'after'} "
+                f"'{self._state}' by its stamps: expected those of one clock"
             )
 
     def without_pressure(self, start: int) -> bool:
@@ -120,8 +134,10 @@ class _Stands:
         return np.clip(found, *self._limits.T), np.array(held)
 
     def _stood(self, row: int, stamp: float) -> bool:
-        """Whether pressures of a row are known, and have stood for long enough at a stamp [s]: their means for half of
-        it, since the first of these may be of the way there."""
+        """Whether pressures of a row are known, still are at a stamp [s], and have stood for long enough there: their
+        means for half of it, since the first of these may be of the way there."""
+        if stamp - self._stamps[row] > self._known_for:
+            return False
         start = self._starts[row]
         lasted = stamp - self._stamps[start] >= 0.5 * SETTLED and stamp - self._since(start) >= SETTLED
         return lasted and bool(np.isfinite(self._pressures[row]).all())
