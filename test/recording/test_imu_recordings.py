@@ -124,6 +124,14 @@ def test_estimate_reads_an_mcap(mcap, tmp_path):
     assert np.load(out)["quat"].shape == (N - 2, 4)
 
 
+def test_a_recording_without_samples_is_not_asked_for_their_topic(tmp_path):
+    recorder = synthetic.Recorder(tmp_path / "run.mcap")
+    recorder.add("run/phase", "std_msgs/msg/String", 0.0, {"data": "with"})
+    recorder.close()
+    with pytest.raises(RecordingError, match=r"run\.mcap: there are no messages of sensor_msgs/msg/Imu in it$"):
+        read_imu_recording(tmp_path / "run.mcap")
+
+
 def test_topics_that_are_not_there_are_listed(mcap):
     with pytest.raises(RecordingError, match="There are: /slender/imu/data, /slender/imu/data_raw"):
         read_imu_recording(mcap, "/slender/imu")

@@ -99,12 +99,15 @@ def _read_bag(path: Path, topic: str | None) -> ImuRecording:
 
 
 def _choose_topic(path: Path, topics: list[str], wanted: str | None) -> str:
+    if not topics:
+        raise RecordingError(f"{path}: there are no messages of {_IMU_TYPE} in it")
     chosen = [name for name in topics if name == wanted] if wanted else topics
     if not wanted and len(topics) > 1:
         chosen = [name for name in topics if name.endswith("data_raw")]
     if len(chosen) != 1:
-        listed = ", ".join(sorted(topics)) or "none"
-        raise RecordingError(f"{path}: which {_IMU_TYPE}? There are: {listed}; name one with --topic")
+        raise RecordingError(
+            f"{path}: which {_IMU_TYPE}? There are: {', '.join(sorted(topics))}; name one with --topic"
+        )
     return chosen[0]
 
 
