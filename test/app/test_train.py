@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import synthetic
 import yaml
 from small_membrane import content, small_sizes
 
@@ -95,6 +96,25 @@ def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     assert main(["train", "no_such_robot", "--data", "nowhere", *options]) == 2
     assert told in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_a_bags_folder_is_a_recording_unless_it_has_frames(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["train", "membrane", "--out", "w.safetensors", "--data"]
+    for name in ("whole", "without metadata", "frames"):
+        (tmp_path / name).mkdir()
+        recorder = synthetic.Recorder(tmp_path / name / f"{name}_0.mcap")
+        recorder.add("other", "std_msgs/msg/Bool", 0.0, {"data": True})
+        recorder.writer.close()
+    (tmp_path / "whole" / "metadata.yaml").write_text(
+        "rosbag2_bagfile_information: {version: 5, relative_file_paths: [whole_0.mcap]}"
+    )
+    (tmp_path / "frames" / "frames.csv").write_text("nothing\n")
+    for name in ("whole", "without metadata", "whole/whole_0.mcap"):
+        assert main([*words, name]) == 2
+        assert "expected one topic of soft_twin_msgs/msg/Pressures called chambers/state" in capsys.readouterr().err
+    assert main([*words, "frames"]) == 2
+    assert "frames.csv: its columns are nothing" in capsys.readouterr().err
 
 
 def test_recordings_that_are_not_there_and_topics_of_folders_are_told(tmp_path, monkeypatch, capsys):

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from soft_twin.errors import UsageError
-from soft_twin.files import checked_output
+from soft_twin.files import checked_output, is_missing
 from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
 
 SUFFIX = ".safetensors"
@@ -13,7 +13,7 @@ SUFFIX = ".safetensors"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", help="name or description of a robot with a part `learning`")
-    recording = "frames.csv, with PLY files of scans or C3D files of markers; or a recording (.mcap) of either's topic"
+    recording = "frames.csv, with PLY files of scans or C3D files of markers; or a recording of either's topic"
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help=recording)
     topics = parser.add_mutually_exclusive_group()
     topics.add_argument("--scan", metavar="TOPIC", help="of a recording's clouds; default: the only one there is")
@@ -69,14 +69,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _folder(arguments: argparse.Namespace, robot, store: Path) -> Path:
     """Of the frames: what a recording of topics says is written beside the simulations."""
+    from soft_twin.learning.frames import TABLE
     from soft_twin.learning.recorded_frames import Topics, write_frames
     from soft_twin.learning.simulations import pressure_limits
+    from soft_twin.recording.storage import is_recording
 
     data = arguments.data
-    if data.suffix != ".mcap":
+    if not is_missing(data / TABLE) or not is_recording(data):
         for option in ("scan", "markers"):
             if (topic := getattr(arguments, option)) is not None:
-                raise UsageError(f"--{option} {topic}: '{data}' is no recording of topics (.mcap)")
+                raise UsageError(
+                    f"--{option} {topic}: '{data}' is no recording of topics (.mcap, .db3, a bag's folder)"
+                )
         return data
     folder, topics = store / "frames", Topics(arguments.scan, arguments.markers)
     written = write_frames(data, folder, list(robot.chamber_names), pressure_limits(robot), topics)

@@ -56,6 +56,14 @@ def files(path: str | Path) -> list[Path]:
     return found
 
 
+def is_recording(path: str | Path) -> bool:
+    """Whether a path is called as a recording's file is, or is a bag's folder."""
+    path = Path(path)
+    if not os.path.isdir(path):
+        return path.suffix in KINDS
+    return not is_missing(path / METADATA_FILE) or any(file.suffix in KINDS for file in path.iterdir())
+
+
 def _named_files(path: Path) -> list[str]:
     try:
         told = read_document(path, "bag's metadata", RecordingError, MAX_METADATA, MAX_METADATA_VALUES)
