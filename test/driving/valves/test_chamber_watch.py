@@ -36,6 +36,20 @@ def test_silence_accuses_nobody_and_clears_nobody(watch):
     assert not any(key for key, _ in verdicts(watch, [50e3] * 30 + [100e3] * 60))
 
 
+@pytest.mark.parametrize("driven", [True, False])
+def test_the_noise_of_a_sensor_is_no_news(driven):
+    """A robot of a few kilopascals: what is told goes into logs and diagnostics, whenever it changes."""
+    watch, random = ChamberWatch(["left"], tolerance=2e3, response=0.5, patience=1.5), np.random.default_rng(3)
+
+    def told(pressure):
+        asked = np.array([6e3 if driven else 0.0])
+        noisy = (np.array([random.normal(pressure, 0.02 * 2e3)]) for _ in range(500))
+        return [watch.update(each, asked, DT, driven)[1] for each in noisy][-250:]
+
+    first, then = set(told(3.55e3)), set(told(2.55e3))
+    assert len(first) == len(then) == 1 and "" not in first | then and first != then
+
+
 @pytest.fixture
 def four():
     return ChamberWatch(["a", "b", "c", "d"], tolerance=20e3, response=0.5, patience=1.5)

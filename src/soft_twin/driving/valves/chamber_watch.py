@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 WEAK = 0.5  # of the tolerance: a chamber that stands so far off does its work badly
+CALM = 0.2  # [s] over which what is told is smoothed: a sensor's noise is no news
+FEW = 10e3  # [Pa] less is told to a digit behind the point
 
 
 class ChamberWatch:
@@ -40,6 +42,7 @@ class ChamberWatch:
         self._astray = np.zeros(len(self._names))  # [s]
         self._off = np.zeros(len(self._names))  # [s]
         self._measured = self._deviation = np.zeros(len(self._names))  # as last known [Pa]
+        self._smooth = self._said = np.zeros(len(self._names))  # the deviation, and what people are told of it [Pa]
         self.standing_off = ""
 
     def update(self, measured: np.ndarray, told: np.ndarray, dt: float, driven: bool) -> tuple[str, str]:
@@ -65,22 +68,29 @@ class ChamberWatch:
         away = measured - np.clip(measured, low, high)
         self._measured = np.where(known, measured, self._measured)
         self._deviation = deviation = np.where(known, away, self._deviation)
+        self._say(known * min(dt / CALM, 1.0))
         far = np.abs(deviation) > self._tolerance
         self._astray = np.where(far, self._astray + known * dt, 0.0)
         self._see_standing(known, high - low, dt, driven)
         faulty = np.flatnonzero(self._astray > self._patience)
         over = faulty[deviation[faulty] > 0.0]
         if len(over) and not driven:
-            where = ", ".join(f"{self._names[i]} by {deviation[i] / 1e3:.0f} kPa" for i in over)
+            where = ", ".join(f"{self._names[i]} by {_in_kpa(self._said[i])} kPa" for i in over)
             return (
                 "pressed",
                 f"still under pressure though vented: {where}; close the supply and let the air out by hand",
             )
         under = faulty[((deviation < 0.0) & (measured < 0.0) & (self._lowest < 0.0))[faulty]]
         if len(under) and not driven:
-            where = ", ".join(f"{self._names[i]} by {-deviation[i] / 1e3:.0f} kPa" for i in under)
+            where = ", ".join(f"{self._names[i]} by {_in_kpa(-self._said[i])} kPa" for i in under)
             return "sucked", f"still under vacuum though vented: {where}; close the vacuum and let air in by hand"
         return self._verdict(faulty, told)
+
+    def _say(self, share: np.ndarray) -> None:
+        """What is told follows the deviation by a `share` (n,) of what is left, and only in digits that are told."""
+        self._smooth = self._smooth + share * (self._deviation - self._smooth)
+        digit = np.where(np.abs(self._smooth) < FEW, 100.0, 1e3)
+        self._said = np.where(np.abs(self._smooth - self._said) > 0.5 * digit, self._smooth, self._said)
 
     def _see_standing(self, known: np.ndarray, moved: np.ndarray, dt: float, driven: bool) -> None:
         """Which chambers are off while what they are told has `moved` (n,) by little lately [Pa]."""
@@ -116,8 +126,12 @@ class ChamberWatch:
         return "chambers", f"{self._where(who)}: {why}"
 
     def _where(self, who: np.ndarray) -> str:
-        """How far these chambers are off; to a digit behind the point where that matters."""
-        off = self._deviation / 1e3
+        """How far these chambers are off."""
         return ", ".join(
-            f"{self._names[i]} is {off[i]:+.{int(abs(off[i]) < 10.0)}f} kPa from what its valve is told" for i in who
+            f"{self._names[i]} is {_in_kpa(self._said[i], '+')} kPa from what its valve is told" for i in who
         )
+
+
+def _in_kpa(pressure: float, sign: str = "") -> str:
+    """To a digit behind the point where that matters."""
+    return f"{pressure / 1e3:{sign}.{int(abs(pressure) < FEW)}f}"
