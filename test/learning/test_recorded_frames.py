@@ -46,11 +46,26 @@ def poses(stamp, missed=(), count=3):
 
 @pytest.fixture
 def recorded(tmp_path):
-    def record(names=("right", "left"), fields=FIELDS, seen=SEEN, topic="scan", steps=STEPS, markers=(), noise=5.0):
+    def record(
+        names=("right", "left"),
+        fields=FIELDS,
+        seen=SEEN,
+        topic="scan",
+        steps=STEPS,
+        markers=(),
+        noise=5.0,
+        lag=0.0,
+        commands=None,
+    ):
         random = np.random.default_rng(0)
         recorder = synthetic.Recorder(tmp_path / "scans.mcap")
+        pressures = np.array(steps[0][1])
         for stamp in np.arange(0.0, 40.0, 0.1):
-            pressures = np.array([own for begin, own in steps if begin <= stamp + 1e-9][-1])
+            asked = np.array([own for begin, own in steps if begin <= stamp + 1e-9][-1])
+            way = (asked - pressures) * np.exp(-0.1 / max(lag, 1e-3))
+            pressures = asked - np.where(np.isfinite(way), way, 0.0)
+            for told in (commands or (lambda *_: ()))(stamp, asked):
+                recorder.add("chambers/command", "soft_twin_msgs/msg/Pressures", stamp, told)
             own = (pressures + random.normal(0.0, noise, 2))[::-1]
             recorder.add(
                 "chambers/state", "soft_twin_msgs/msg/Pressures", stamp, {"names": list(names), "pressures": [*own]}
@@ -68,14 +83,27 @@ def recorded(tmp_path):
 def test_pressures_stand_until_one_leaves_its_slack():
     pressures = np.array([[0.0, 0.0], [0.4, 0.9], [0.0, 1.1], [0.9, 1.9], [0.9, 2.2]])
     slack, own = np.array([1.0, 1.0]), np.arange(5)
-    assert standing(pressures, slack, own).tolist() == [0, 0, 2, 2, 4]
+    unknown = np.full(5, -1)
+    assert standing(pressures, slack, own, unknown).tolist() == [0, 0, 2, 2, 4]
     pressures[[0, 3], [0, 1]] = np.nan
-    assert standing(pressures, slack, own).tolist() == [0, 1, 1, 3, 4]
+    assert standing(pressures, slack, own, unknown).tolist() == [0, 1, 1, 3, 4]
 
 
 def test_pressures_that_come_to_where_they_stand_stand_from_there_on():
     means = np.array([[0.0], [0.0], [1.5], [3.0], [4.5], [5.0], [5.5]])
-    assert standing(means, np.array([1.0]), np.array([1, 2, 3, 4, 5, 6, 6])).tolist() == [0, 0, 2, 3, 4, 4, 4]
+    ends, unknown = np.array([1, 2, 3, 4, 5, 6, 6]), np.full(7, -1)
+    assert standing(means, np.array([1.0]), ends, unknown).tolist() == [0, 0, 2, 3, 4, 4, 4]
+
+
+def test_pressures_that_creep_to_what_they_were_told_last_stand_all_the_time():
+    creeping = np.array([[0.0], [0.0], [4.0], [7.0], [8.0], [8.9], [9.3], [9.6], [10.0], [10.2]])
+    ends, slack = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 9]), np.array([1.0])
+    for last, starts in (
+        ([0, 1, 1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 2, 3, 3, 3, 3, 3, 3, 3]),
+        ([-1] * 10, [0, 0, 2, 3, 3, 3, 6, 6, 6, 6]),
+        ([0, 1, 1, 1, 1, 1, 2, 2, 2, 2], [0, 0, 2, 3, 3, 3, 6, 6, 6, 6]),
+    ):
+        assert standing(creeping, slack, ends, np.array(last)).tolist() == starts
 
 
 def test_each_time_that_pressures_stood_is_a_frame_of_its_last_cloud(recorded, tmp_path):
@@ -101,6 +129,30 @@ def test_noise_that_takes_means_out_of_their_slack_ends_no_time_of_standing(reco
     assert write_frames(recorded(noise=150.0), tmp_path / "frames", NAMES, 3.0 * LIMITS).frames == 3
     found = read_recording(tmp_path / "frames", NAMES, 3.0 * LIMITS, 0.2)
     np.testing.assert_allclose(found.held, [9.05, 14.05, 14.55], atol=0.6)
+
+
+@pytest.mark.parametrize("stale", [0.5, 2.0, 3.0])
+def test_a_pump_that_takes_its_time_makes_no_second_frame_of_a_shape(recorded, tmp_path, stale):
+    """Commands come again and again; the names are in another order, and a float's last digit is no other command."""
+
+    def commands(stamp, asked):
+        return [{"names": list(NAMES), "pressures": (asked + 0.05 * np.sin(9.0 * stamp)).tolist()}]
+
+    assert write_frames(recorded(lag=stale, commands=commands), tmp_path / "frames", NAMES, LIMITS).frames == 3
+    found = read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2)
+    np.testing.assert_allclose(found.pressures[0], STEPS[0][1], atol=8.0)
+    assert (found.held > np.array([8.5, 13.5, 14.5]) - 2.5 * stale).all()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda stamp, asked: [{"names": ["other"], "pressures": [1.0]}],
+        lambda stamp, asked: [{"names": list(NAMES), "pressures": asked.tolist()[: 1 + (stamp < 5.0)]}],
+    ],
+)
+def test_commands_that_no_driver_would_take_say_nothing(recorded, tmp_path, told):
+    assert write_frames(recorded(commands=told), tmp_path / "frames", NAMES, LIMITS).frames == 3
 
 
 def test_noise_is_what_means_differ_by_while_pressures_stand_or_change_evenly():

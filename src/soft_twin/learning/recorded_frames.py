@@ -4,7 +4,9 @@ While pressures stand, a shape may be seen many times: of each time in which the
 the last markers, is a frame, and how long pressures had stood is told. Pressures stand while their mean over a second
 leaves no chamber's SLACK around where it was: sensors of valves may be noisier than that. Where noise takes even means
 out of it, the slack is CERTAIN times what two of them differ by. So the last half second before they change does not
-count. Where markers are on the body is what was seen of them while there was no pressure.
+count. Pressures that creep towards what they were told last stand all the time, where commands are there to say so: a
+pump that takes its time makes no second frame of the same shape. Where markers are on the body is what was seen of them
+while there was no pressure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,10 +22,11 @@ from soft_twin.recording.clouds import cloud_arrays
 from soft_twin.recording.reader import Message, Series, arrays, read_messages, topic_types
 
 CLOUD, POSES = "sensor_msgs/msg/PointCloud2", "geometry_msgs/msg/PoseArray"
-PRESSURES, STATE, MARKERS = "soft_twin_msgs/msg/Pressures", "chambers/state", "markers"
+PRESSURES, STATE, COMMAND, MARKERS = "soft_twin_msgs/msg/Pressures", "chambers/state", "chambers/command", "markers"
 BASE = "base_link"
 SLACK = 0.02  # of a chamber's range of pressures
 CERTAIN = 4.0  # standard deviations: what noise alone does less than once in ten thousand times
+NEWS = 1e-3  # of a chamber's range: what is told anew, and differs by less, is told again
 SETTLED = 1.0  # [s] under the same pressures before a shape counts; pressures and markers are means over as long
 QUIET, NORMAL = 0.25, 0.3186  # share of what is normally distributed that is nearer than so many deviations
 GAP = 2.5  # of the pressures' period: nobody knows them for longer than that, and than SETTLED, after they were told
@@ -84,14 +87,20 @@ class _Stands:
 
     def __init__(self, recording: Path, state: str, names: list[str], limits: np.ndarray):
         self.recording, self._state, self._limits = recording, state, limits
-        self._stamps, self._pressures = _pressures(recording, arrays(recording, [state])[state], names)
+        told = state.removesuffix(STATE) + COMMAND
+        try:
+            series = arrays(recording, [state, told])
+        except RecordingError:  # commands that no driver would take say nothing; if it is the states, that is told
+            series = arrays(recording, [state])
+        self._stamps, self._pressures, logged = _pressures(recording, series[state], names)
         periods = np.diff(self._stamps)
         self._known_for = max(SETTLED, GAP * float(np.median(periods))) if len(periods) else SETTLED
         means, first, last = around(self._stamps, self._pressures)
-        slack = SLACK * np.ptp(limits, axis=1)
-        lasting = np.maximum(slack, CERTAIN * np.sqrt(2.0) * noise_of(self._stamps, means))
-        self._starts, self._first = standing(means, lasting, last), first
-        self._without = (np.abs(means - np.clip(0.0, *limits.T)) <= slack).all(axis=1)
+        spans = np.ptp(limits, axis=1)
+        self._slack = SLACK * spans
+        lasting = np.maximum(self._slack, CERTAIN * np.sqrt(2.0) * noise_of(self._stamps, means))
+        commands = _commands(series[told], names, spans, logged) if told in series else np.full(len(logged), -1)
+        self._starts, self._first = standing(means, lasting, last, commands), first
 
     def seen(self, topic: str) -> Iterator[tuple[int, float, Message]]:
         """What a topic had while pressures stood: the row since which they did, the stamp [s], and the message.
@@ -123,9 +132,10 @@ class _Stands:
                 f"'{self._state}' by its stamps: expected those of one clock"
             )
 
-    def without_pressure(self, start: int) -> bool:
-        """Whether there was no pressure from a row on."""
-        return bool(self._without[start])
+    def without_pressure(self, start: int, stamp: float) -> bool:
+        """Whether there was no pressure in the last second before a stamp [s], while pressures stood from a row on."""
+        away = np.abs(self._mean(start, stamp) - np.clip(0.0, *self._limits.T))
+        return bool((away <= self._slack).all())
 
     def told(self, last: Mapping[int, float]) -> tuple[np.ndarray, np.ndarray]:
         """(f, a) pressures [Pa], and how long (f,) they had stood [s], by rows and the stamps [s] of what was seen."""
@@ -176,7 +186,9 @@ def _write_markers(stands: _Stands, topic: str, folder: Path, names: list[str]) 
         newest = max(at for at, _ in several)
         last[start] = [(at, own) for at, own in several if at > newest - SETTLED]
     last = {start: sorted(several, key=lambda each: each[0]) for start, several in sorted(last.items())}
-    resting = [own for start, several in last.items() if stands.without_pressure(start) for _, own in several]
+    resting = [
+        own for start, several in last.items() if stands.without_pressure(start, several[-1][0]) for _, own in several
+    ]
     rest = _seen_mean(resting) if resting else np.full((count, 3), np.nan)
     known = np.isfinite(rest).all(axis=1)
     if not known.any():
@@ -221,14 +233,19 @@ def noise_of(stamps: np.ndarray, means: np.ndarray) -> np.ndarray:
     return np.quantile(bends, QUIET, axis=0) / (NORMAL * np.sqrt(6.0)) if len(bends) else np.zeros(means.shape[1])
 
 
-def standing(means: np.ndarray, slack: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def standing(means: np.ndarray, slack: np.ndarray, ends: np.ndarray, commands: np.ndarray) -> np.ndarray:
     """(n,) the row from which on means (n, a) have stood, each within a slack (a,) of what it is where that of this row
-    ends (n,), so that they have come there; what is NaN, as drivers tell what they do not know yet, has not stood."""
-    starts, start = np.zeros(len(means), int), 0
+    ends (n,), so that they have come there; what is NaN, as drivers tell what they do not know yet, has not stood.
+
+    Where they leave it slowly, so that they still stand, and the number of the last command (n,) is what it was, they
+    are on their way to it: they go on standing. It is negative where that is not known.
+    """
+    starts, start, reference = np.zeros(len(means), int), 0, 0
     there = (np.abs(means - means[ends]) <= slack).all(axis=1)
     for row, own in enumerate(means):
-        if not (there[start] and (np.abs(own - means[ends[start]]) <= slack).all()):
-            start = row
+        if not (there[reference] and (np.abs(own - means[ends[reference]]) <= slack).all()):
+            creeps = there[reference] and there[row] and commands[row] == commands[start] >= 0
+            start, reference = start if creeps else row, row
         starts[row] = start
     return starts
 
@@ -242,8 +259,19 @@ def _topic(recording: Path, types: dict[str, str], kind: str, asked: str | None,
     raise RecordingError(f"{recording}: expected {wanted}; there is {', '.join(there) or 'none'} of {kind}")
 
 
-def _pressures(recording: Path, series: Series, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Stamps (n,) [s], one after the other, and pressures (n, a) [Pa] in the order of the chambers."""
+def _commands(series: Series, names: list[str], spans: np.ndarray, logged: np.ndarray) -> np.ndarray:
+    """(n,) the number of the last command when states were logged (n,) [ns], those that say the same being one; −1
+    before the first, and where they are not of the chambers, whose ranges are `spans` (a,) [Pa]."""
+    if sorted(series.names) != sorted(names) or not len(series):
+        return np.full(len(logged), -1)
+    values = series["pressures"][:, [series.names.index(name) for name in names]]
+    news = ~(np.abs(np.diff(values, axis=0)) <= NEWS * spans).all(axis=1)
+    numbers = np.concatenate([[-1, 0], np.cumsum(news)])
+    return numbers[np.searchsorted(series.log_time, logged, side="right")]
+
+
+def _pressures(recording: Path, series: Series, names: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Stamps (n,) [s], one after the other, pressures (n, a) [Pa] in the order of the chambers, and log times [ns]."""
     if sorted(series.names) != sorted(names):
         raise RecordingError(
             f"{recording}: its chambers are {', '.join(series.names)}; the robot's are {', '.join(names)}"
@@ -252,7 +280,7 @@ def _pressures(recording: Path, series: Series, names: list[str]) -> tuple[np.nd
     values = series["pressures"][order][:, [series.names.index(name) for name in names]]
     if not np.isfinite(values).all(axis=1).any():
         raise RecordingError(f"{recording}: all pressures are NaN: nobody knew them")
-    return stamps, values
+    return stamps, values, series.log_time[order]
 
 
 def _check_frame(recording: Path, message: Message) -> None:
