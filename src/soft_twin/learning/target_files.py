@@ -97,7 +97,7 @@ def _table(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
         columns = [names.index(name) for name in (AXES + NORMALS if set(NORMALS) <= set(names) else AXES)]
     try:
         rows = np.loadtxt([line for _, line in lines], delimiter=mark, ndmin=2, usecols=columns)
-    except (ValueError, MemoryError) as error:
+    except (ValueError, MemoryError, IndexError) as error:  # the last by an old numpy, of a short row
         raise InputError(
             _wrong_line(path, lines, mark) or f"target '{path}' is not readable: {one_line(error)}"
         ) from error

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation, Slerp
 from soft_twin.errors import UsageError
 from soft_twin.recording.plate_run import PlateRun, plate_run
 from soft_twin.recording.reader import Series, arrays, topic_types
-from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run
+from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run, axes_of
 from soft_twin.recording.robots import check_actuators, check_types, prefix, recorded_namespace
 from soft_twin.recording.storage import is_complete
 from soft_twin.robots.base import DrivenRobot, Robot
@@ -320,7 +320,7 @@ def _stand(run: Run, whole: Interval, cut: Interval) -> Stand | None:
     if not inside.any() or not len(base.time):
         return None
     turns = Rotation.from_quat(base.values).as_matrix()
-    axes = Rotation.from_quat(run.curve("truth/tip", "orientation_xyzw", (4,)).within(cut)).as_matrix()[:, :, 2]
+    axes = axes_of(run.curve("truth/tip", "orientation_xyzw", (4,)).within(cut))
     targets = run.target(tips.time[inside])
     angles = np.unwrap([inclination(turn) for turn in turns])
     moment, body, tip = _body(run, tips, base.time[np.argsort(angles, kind="stable")[len(angles) // 2]])

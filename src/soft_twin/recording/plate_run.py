@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from soft_twin.recording.recorded_run import PASSES, UNIT, Curve, Interval, Run
+from soft_twin.recording.recorded_run import PASSES, UNIT, Curve, Interval, Run, axes_of
 
 AIMED = ("tare", "aim", "payload")  # phases in which targets are aimed at one after the other, the base at rest
 SHORTEST = 1.0  # [s] that a target must be aimed at to be judged …
@@ -51,7 +50,7 @@ def plate_run(run: Run) -> PlateRun | None:
     if targets is None:
         return None
     turns = run.curve("truth/tip", "orientation_xyzw", (4,))
-    axes = _axes(turns.values)
+    axes = axes_of(turns.values)
     error = Curve(turns.time, _apart(axes, _newest(targets, turns.time)))
     aims = [_aim(run, error, targets, interval) for interval in _aimed(run, targets)]
     return PlateRun(error, tuple(aim for aim in aims if aim is not None))
@@ -67,16 +66,11 @@ def _targets(run: Run) -> Curve | None:
     if not oriented.any():
         return None
     order = np.argsort(status.stamp[oriented], kind="stable")
-    time, axes = run.seconds(status.stamp[oriented][order]), _axes(status["target_xyzw"][oriented][order])
+    time, axes = run.seconds(status.stamp[oriented][order]), axes_of(status["target_xyzw"][oriented][order])
     held = [interval for interval in run.passes() if interval.name == PASSES[1]]
     inside = held[0].contains(time) if held else np.zeros(len(time), dtype=bool)
     first = axes[np.argmax(inside)]  # of the pass with compensation, or of all
     return Curve(np.concatenate([[-np.inf], time]), np.vstack([first, axes]))
-
-
-def _axes(quaternions: np.ndarray) -> np.ndarray:
-    """(n, 3) z axes of quaternions (n, 4) x, y, z, w."""
-    return Rotation.from_quat(quaternions).as_matrix()[:, :, 2] if len(quaternions) else np.empty((0, 3))
 
 
 def _apart(axes: np.ndarray, others: np.ndarray) -> np.ndarray:

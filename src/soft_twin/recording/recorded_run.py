@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from soft_twin.recording.reader import Series
 from soft_twin.recording.robots import prefix
@@ -99,3 +100,8 @@ def _usable(name: str, series: Series) -> np.ndarray:
     if name == "position" and series.names:
         return (known | np.isnan(rows)).all(axis=1)
     return known.all(axis=1)
+
+
+def axes_of(quaternions: np.ndarray) -> np.ndarray:
+    """(n, 3) z axes of quaternions (n, 4) x, y, z, w, of which there may be none."""
+    return Rotation.from_quat(quaternions).as_matrix()[:, :, 2] if len(quaternions) else np.empty((0, 3))

@@ -73,7 +73,7 @@ def _load(path: Path) -> np.ndarray:
     checked_file(path, "trial of RepoIMU", _MAX_SIZE, RecordingError)
     try:
         content = np.loadtxt(path, delimiter=";", skiprows=2, usecols=range(_COLUMNS), ndmin=2)
-    except (ValueError, OverflowError) as error:
+    except (ValueError, OverflowError, IndexError) as error:  # the last by an old numpy, of a short row
         raise RecordingError(f"{path}: not a table of RepoIMU: {one_line(error)}") from error
     if len(content) <= _SETTLING * RATE or not np.isfinite(content).all():
         raise RecordingError(f"{path}: {len(content)} rows, all to be finite and more than {_SETTLING:g} s of them")
