@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from soft_twin import load_robot
+from soft_twin.errors import UsageError
 from soft_twin.studies import locking
-from soft_twin.studies.locking import beam, deflection, run, table, timoshenko
+from soft_twin.studies.locking import beam, deflection, run, table, timoshenko, tube
 
 
 def test_timoshenko_is_euler_and_bernoulli_without_shear():
@@ -40,6 +41,19 @@ def test_tables_and_pictures_are_made(monkeypatch, tmp_path):
     text = run(tmp_path, tmp_path)
     assert "beam: tip deflection" in text and "tube: tip deflection" in text
     assert (tmp_path / "beam.png").stat().st_size > 1000 and (tmp_path / "tube.png").stat().st_size > 1000
+
+
+def test_what_is_left_out_without_gmsh_is_said(monkeypatch):
+    def no_gmsh(*_):
+        raise UsageError("Gmsh is needed")
+
+    monkeypatch.setattr("soft_twin.mesh.generate.gmsh_tube.tube_tetrahedra", no_gmsh)
+    monkeypatch.setattr(locking, "RATIOS", (0.3,))
+    monkeypatch.setattr(locking, "TUBES", {})
+    monkeypatch.setattr(locking, "FINEST_TUBE", (1, 8, 20))
+    study = tube()
+    assert [row.note for row in study.rows] == ["the default mesh"]
+    assert table(study).splitlines()[-1] == "left out: tet4 and tet10: Gmsh is needed"
 
 
 @pytest.mark.parametrize("poisson_ratio", [0.3, 0.49])

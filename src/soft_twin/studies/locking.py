@@ -70,13 +70,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Study:
-    """One body's rows; reference [m] and Timoshenko's deflection [m], (3,) each, at RATIOS."""
+    """One body's rows; reference [m] and Timoshenko's deflection [m], (3,) each, at RATIOS; which meshes could not be
+    made, and why."""
 
     name: str
     rows: list[Row]
     reference: np.ndarray
     coarser: np.ndarray
     timoshenko: np.ndarray
+    left_out: str = ""
 
 
 def run(folder: Path, data: Path) -> str:
@@ -97,20 +99,21 @@ def beam() -> Study:
 
 
 def tube() -> Study:
-    """The slender robot's body; without Gmsh, no tetrahedra."""
+    """The slender robot's body; without Gmsh, no tetrahedra, which its table says."""
     robot = load_robot("slender")
     body = robot.body
     outer, inner, length = 0.5 * body.outer_diameter, 0.5 * body.lumen_diameter, body.length
     swept = [(name, divisions) for name, choices in TUBES.items() for divisions in choices]
     meshes = [sweep_tube(inner, outer, length, divisions, name) for name, divisions in swept]
-    meshes = _gmsh_tubes(inner, outer, length) + meshes
+    tetrahedra, left_out = _gmsh_tubes(inner, outer, length)
     default = robot.build_mesh()
     reference = sweep_tube(inner, outer, length, FINEST_TUBE)
     coarser = sweep_tube(inner, outer, length, (1, 12, 40))
     area, inertia = np.pi * (outer**2 - inner**2), np.pi * (outer**4 - inner**4) / 4.0
     shear = [_tube_shear(nu, inner / outer) for nu in RATIOS]
-    study = _study("tube", meshes, reference, coarser, inertia, area, shear)
-    return replace(study, rows=[*study.rows, replace(_row(default, study.reference), note="the default mesh")])
+    study = _study("tube", tetrahedra + meshes, reference, coarser, inertia, area, shear)
+    rows = [*study.rows, replace(_row(default, study.reference), note="the default mesh")]
+    return replace(study, rows=rows, left_out=left_out)
 
 
 def table(study: Study) -> str:
@@ -127,6 +130,8 @@ def table(study: Study) -> str:
         deviations = " ".join(_percent(share) for share in values / study.reference)
         lines.append(f"{name:26} {deviations}")
     lines.append(f"{'reference [mm]':26} " + " ".join(f"{1e3 * value:9.4f}" for value in study.reference))
+    if study.left_out:
+        lines.append(f"left out: {study.left_out}")
     return "\n".join(lines)
 
 
@@ -178,7 +183,8 @@ def _cubes(element: str, count: int) -> Mesh:
     return voxel_mesh(np.ones((count, count, cells), bool), SIDE / count, element)
 
 
-def _gmsh_tubes(inner: float, outer: float, length: float) -> list[Mesh]:
+def _gmsh_tubes(inner: float, outer: float, length: float) -> tuple[list[Mesh], str]:
+    """Tubes of tetrahedra; or none, and why."""
     from soft_twin.mesh.generate.gmsh_tube import tube_tetrahedra
 
     try:
@@ -186,9 +192,9 @@ def _gmsh_tubes(inner: float, outer: float, length: float) -> list[Mesh]:
             tube_tetrahedra(inner, outer, length, size, 2 if name == "tet10" else 1)
             for name, sizes in TUBE_SIZES.items()
             for size in sizes
-        ]
-    except UsageError:
-        return []
+        ], ""
+    except UsageError as error:
+        return [], f"{' and '.join(TUBE_SIZES)}: {error}"
 
 
 def _tube_shear(nu: float, ratio: float) -> float:
