@@ -1,6 +1,8 @@
 """The pneumatic arm: symmetry is measured as it should be, and the real mesh bends as its chambers lie."""
 
 import os
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +13,7 @@ from soft_twin.errors import MeshError, UsageError
 from soft_twin.mesh.files import read_mesh
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import jacobians
+from soft_twin.studies import sopra
 from soft_twin.studies.sopra import (
     FIBRES,
     FILE,
@@ -47,6 +50,23 @@ def test_a_chamber_that_is_nearly_at_0_is_not_at_360(turned, said):
     angle = np.radians(turned)
     nodes = 0.01 * np.array([np.cos(angle), np.sin(angle), 0.0]) + [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, -1.0]]
     assert _from_x(SimpleNamespace(nodes=nodes), np.array([[0, 1, 2]])) == said
+
+
+@pytest.mark.parametrize("turned", [0.0, 30.0, 90.0, 170.0])
+def test_the_names_in_the_picture_stand_beside_its_arrows(turned, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(sopra, "write_picture", lambda path, figure, **_: drawn.append(figure))
+    mesh = voxel_mesh(np.ones((1, 1, 2), bool), 0.01, "tet4")
+    uppers = [replace(bend(0.1, angle), shape=mesh.nodes) for angle in (180.0 + turned, 300.0 + turned, 60.0 + turned)]
+    found = [*uppers, *(replace(each, segment="lower", moved=0.35 * each.moved) for each in uppers)]
+    sopra._draw(tmp_path / "sopra.png", mesh, found)
+    drawn[0].draw_without_rendering()
+    plan = drawn[0].axes[0]
+    names = [text.get_window_extent() for text in plan.texts if text.get_text()]
+    arrows = 1e3 * np.linspace(0.0, 1.0, 200)[:, None, None] * [each.moved[:2] for each in found]
+    assert len(names) == 6
+    assert not any(name.contains(*point) for name in names for point in plan.transData.transform(arrows.reshape(-1, 2)))
+    assert not any(one.overlaps(other) for one, other in combinations(names, 2))
 
 
 def test_another_body_is_refused():

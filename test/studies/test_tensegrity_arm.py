@@ -46,14 +46,16 @@ def test_tips_are_moved_and_turned_onto_the_truth():
     assert moved == pytest.approx(truth)
 
 
-def test_the_legend_of_the_picture_covers_no_curve(tmp_path, monkeypatch):
+def test_the_legend_of_the_picture_covers_neither_curves_nor_the_title(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(tensegrity_arm, "write_picture", lambda path, figure, **_: drawn.append(figure))
     times, tip = np.linspace(0.0, 4.0, 40), np.zeros((40, 3))
-    rows = dict.fromkeys(("mean", "a regression on inclinations", "pressures", "a twin with freed struts"), tip)
+    seen, freed = "linear regression on the 5 inclinations", "twin, 15 struts freed, one pressure"
+    rows = dict.fromkeys(("mean", seen, "pressures", freed), tip)
     tensegrity_arm._draw(tmp_path / "replay.png", times, tip, rows, times < 2.0)
     (figure,) = drawn
     figure.draw_without_rendering()
     legends = [*figure.legends, *(each.get_legend() for each in figure.axes if each.get_legend())]
     assert len(legends) == 1
-    assert not any(legends[0].get_window_extent().overlaps(each.get_window_extent()) for each in figure.axes)
+    others = [*figure.axes, figure._suptitle, *(each.xaxis.label for each in figure.axes)]
+    assert not any(legends[0].get_window_extent().overlaps(each.get_window_extent()) for each in others)

@@ -18,6 +18,7 @@ from time import perf_counter
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.spatial import cKDTree
 
@@ -246,19 +247,29 @@ def _angle(vector: np.ndarray) -> float:
     return float(np.round(np.degrees(np.arctan2(vector[1], vector[0])), 6) % 360.0)
 
 
-def _draw(path: Path, mesh: Mesh, found: list[Bend]) -> None:
-    figure = Figure(figsize=(13.0, 4.6), layout="constrained")
-    plan, *views = figure.subplots(1, 4, gridspec_kw={"width_ratios": [1.4, 1.0, 1.0, 1.0]})
+def _draw_plan(plan: Axes, found: list[Bend]) -> None:
+    """Arrows to where the tip goes; their names stand on the left of their heads."""
     for bend in found:
         colour = "#0072b2" if bend.segment == "upper" else "#d55e00"
         plan.annotate("", 1e3 * bend.moved[:2], (0.0, 0.0), arrowprops={"color": colour, "arrowstyle": "->"})
-        plan.text(*(1.08e3 * bend.moved[:2]), f"{bend.segment} {bend.chamber:.0f}°", color=colour, fontsize=7)
+        x, y = np.round(np.array([-bend.moved[1], bend.moved[0]]) / bend.across, 1)
+        plan.annotate(
+            f"{bend.segment} {bend.chamber:.0f}°", 1e3 * bend.moved[:2], (6.0 * x, 6.0 * y), textcoords="offset points",
+            ha=("right", "center", "left")[int(np.sign(x)) + 1], va=("top", "center", "bottom")[int(np.sign(y)) + 1],
+            color=colour, fontsize=7,
+        )  # fmt: skip
     reach = 1.3e3 * max(bend.across for bend in found)
     plan.set(
         xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="x [mm]", ylabel="y [mm]",
         title=f"tip, one chamber at {1e-3 * PRESSURE:.0f} kPa",
     )  # fmt: skip
     plan.grid(alpha=0.3)
+
+
+def _draw(path: Path, mesh: Mesh, found: list[Bend]) -> None:
+    figure = Figure(figsize=(13.0, 4.6), layout="constrained")
+    plan, *views = figure.subplots(1, 4, gridspec_kw={"width_ratios": [1.4, 1.0, 1.0, 1.0]})
+    _draw_plan(plan, found)
     own = [found[0], next(bend for bend in found if bend.segment == "lower")]
     outside = split_faces(shells(mesh)[0])
     for axes, bend in zip(views, [None, *own], strict=True):

@@ -176,5 +176,5 @@ def _draw(path: Path, times: np.ndarray, truth: np.ndarray, rows: dict[str, np.n
         axes.fill_between(times, 0, 1, where=~train, transform=axes.get_xaxis_transform(), color="#f1f1f1", zorder=0)
         axes.set_ylabel(f"{name} [mm]")
     axes.set_xlabel("time [s]")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), frameon=False, ncol=3, loc="outside upper right")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), frameon=False, ncol=3, loc="outside lower center")
     write_picture(path, figure, dpi=110)
