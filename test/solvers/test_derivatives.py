@@ -104,7 +104,8 @@ def test_sensitivities_know_plates_cables_that_pull_and_contact(monkeypatch):
         body.mesh, np.array([[0.4, 0.1, 0.0], [-0.1, 0.1, 0.0]]), np.flatnonzero(nodes[:, 2] > 0.2 - 1e-9),
         np.array([[0.32, 0.1, 0.2], [-0.02, 0.1, 0.2]]),
     )  # fmt: skip
-    pull = Driven(CableActuators(cables, 1e5), [0.02, 0.001])
+    stretching = CableActuators(cables, 1e3)
+    pull = Driven(stretching, [0.02, 0.001])
     ball = Sphere([0.15, 0.26, 0.12], 0.085)
     gravity = Gravity([0.0, 3.0, -9.81])
     model = Model(body, [gravity], [RigidPlate(nodes[:, 2] > 0.2 - 1e-9), pull, Contact(ball)])
@@ -113,6 +114,7 @@ def test_sensitivities_know_plates_cables_that_pull_and_contact(monkeypatch):
     parameters = [
         Elastic(body.parts[0].material, "young_modulus"),
         Attribute(pull, "coordinates", 0),
+        Attribute(stretching, "softness", 0),
         Attribute(gravity, "vector", 1),
         Attribute(ball, "position", 1),
     ]

@@ -538,11 +538,12 @@ def _by_parameters(model: Model, solved: Solved, system: _System, parameters, in
 def _equations(
     model: Model, solved: Solved, increment: Increment, slipping: list[dict[int, float]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """R (3 n,) and all rows' g (m,) at fixed positions and multipliers, but for those that slip: μ may change."""
+    """R (3 n,) and all rows' G (m,) at fixed positions and multipliers, but for those that slip: μ may change."""
     assembled = model.assemble(solved.pose, increment, solved.multipliers)
-    pushing = []
+    pushing, giving = [], []
     for own, rows, shares in zip(solved.multipliers, assembled.rows, slipping, strict=True):
+        giving.append(rows and replace(rows, values=rows.values + rows.compliance * rows.multipliers(own)))
         bounds = dict(zip(rows.keys.tolist(), rows.upper, strict=True)) if shares else {}
         pushing.append(own | {key: share * bounds[key] for key, share in shares.items()})
     residual = assembled.gradient - Multipliers(pushing).reactions(assembled.rows, solved.pose.points)
-    return residual.ravel(), values_of(assembled.rows, solved.assembled.rows)
+    return residual.ravel(), values_of(giving, solved.assembled.rows)
