@@ -84,6 +84,17 @@ def test_moved_obstacles_carry_their_distances_along():
     assert obstacle.distance(points @ TURNED.T + obstacle.position)[0] == pytest.approx(before)
 
 
+@pytest.mark.parametrize("rotation", [2.0 * np.eye(3), np.nan * np.eye(3), np.diag([1.0, 1.0, -1.0]), np.eye(2), "up"])
+def test_what_is_no_rotation_is_refused_at_the_start_and_later(rotation):
+    box = Box([0.0, 0.0, 0.0], [0.1, 0.1, 0.1], np.round(TURNED @ TURNED, 3))
+    with pytest.raises(InputError, match="obstacle's rotation: "):
+        Box([0.0, 0.0, 0.0], [0.1, 0.1, 0.1], rotation)
+    with pytest.raises(InputError, match="obstacle's rotation: "):
+        box.rotation = rotation
+    with pytest.raises(InputError, match="obstacle's position: .* is not finite"):
+        box.position = [np.nan, 0.0, 0.0]
+
+
 def test_the_floor_carries_the_weight():
     body = block()
     floor = Contact(Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0]))
@@ -262,8 +273,14 @@ def test_what_is_wrong_is_named():
         Sphere([0.0, 0.0, 0.0], -1.0)
     with pytest.raises(InputError, match="half size"):
         Box([0.0, 0.0, 0.0], [1.0, 0.0, 1.0])
-    with pytest.raises(InputError, match="friction -1"):
-        Contact(OBSTACLES["plane"], friction=-1.0)
+    with pytest.raises(InputError, match="cylinder's half length: inf m"):
+        Cylinder([0.0, 0.0, 0.0], 0.1, np.inf)
+    for friction in (-1.0, np.inf):
+        with pytest.raises(InputError, match=f"friction {friction:g}"):
+            Contact(OBSTACLES["plane"], friction=friction)
+    for margin in (-1.0, np.nan):
+        with pytest.raises(InputError, match=f"contact's margin: {margin} m is not positive"):
+            Contact(OBSTACLES["plane"], margin=margin)
     with pytest.raises(MeshError, match="no node group 'nose'"):
         Model(block(), [], [Contact(OBSTACLES["plane"], "nose")])
     with pytest.raises(InputError, match="rigid plate: no nodes"):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
+from soft_twin.checks import check_positive
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, nodes_of
 from soft_twin.mechanics.constraints.base import Constraint
@@ -62,8 +63,10 @@ class Contact(Constraint):
         margin: float | None = None,
         spacing: float | None = None,
     ):
-        if not friction >= 0.0:
-            raise InputError(f"contact: friction {friction:g} is negative")
+        if not 0.0 <= friction < np.inf:
+            raise InputError(f"contact: friction {friction:g} is negative or not finite")
+        if margin is not None:
+            check_positive(margin, "contact's margin", "m")
         if spacing is not None and not spacing > 0.0:
             raise InputError(f"contact: spacing {spacing:g} m is not positive")
         self.obstacle, self.nodes, self.friction, self.margin, self.spacing = obstacle, nodes, friction, margin, spacing

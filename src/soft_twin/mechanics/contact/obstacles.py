@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import check_positive, checked_numbers, checked_vector
 from soft_twin.errors import InputError
 
 DIFFERENCE = 1e-6  # [m]
+ROUNDED = 2e-3  # by which the columns of a rotation may differ from unit vectors across each other
 CUT = 1.0 / 60.0  # of the distance between points: what a flat face may cut off round sides
 CUT_OF_RADIUS = 1.0 / 250.0
 FLAT = 4.0  # times the distance between points: sides whose points may be as far apart are as good as flat
@@ -24,11 +25,34 @@ class Obstacle(ABC):
     Attributes:
         position: (3,) of its origin [m].
         rotation: (3, 3) from its own frame.
+
+    Raises:
+        InputError: when they are set, a position that is not three finite numbers, or no rotation.
     """
 
     def __init__(self, position: Sequence[float], rotation: np.ndarray | None = None):
-        self.position = checked_vector(position, 3, "obstacle's position")
-        self.rotation = np.eye(3) if rotation is None else np.asarray(rotation, dtype=float)
+        self.position, self.rotation = position, np.eye(3) if rotation is None else rotation
+
+    @property
+    def position(self) -> np.ndarray:
+        return self._position
+
+    @position.setter
+    def position(self, value: Sequence[float]) -> None:
+        self._position = checked_vector(value, 3, "obstacle's position")
+
+    @property
+    def rotation(self) -> np.ndarray:
+        return self._rotation
+
+    @rotation.setter
+    def rotation(self, value: np.ndarray) -> None:
+        turned = checked_numbers(value, "a rotation (3, 3)", "obstacle's rotation")
+        if turned.shape != (3, 3):
+            raise InputError(f"obstacle's rotation: expected (3, 3) numbers, found an array of shape {turned.shape}")
+        if not (np.abs(turned.T @ turned - np.eye(3)).max() < ROUNDED and np.linalg.det(turned) > 0.0):
+            raise InputError(f"obstacle's rotation: {turned.tolist()} is no rotation")
+        self._rotation = turned
 
     def distance(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Signed distances (p,) [m] of points (p, 3), and unit normals (p, 3) along which they grow."""
@@ -118,7 +142,8 @@ class Cylinder(Obstacle):
         self, position: Sequence[float], radius: float, half_length: float, rotation: np.ndarray | None = None
     ):
         super().__init__(position, rotation)
-        self.radius, self.half_length = _positive(radius, "radius"), _positive(half_length, "half length")
+        self.radius = _positive(radius, "cylinder's radius")
+        self.half_length = _positive(half_length, "cylinder's half length")
 
     def _distance(self, points):
         return _from_depths(*self._depths(points))
@@ -203,8 +228,7 @@ def _from_depths(depths: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray
 
 
 def _positive(value: float, what: str) -> float:
-    if not value > 0.0:
-        raise InputError(f"{what}: {value:g} m is not positive")
+    check_positive(value, what, "m")
     return float(value)
 
 
