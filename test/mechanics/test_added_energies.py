@@ -193,6 +193,22 @@ def test_a_muscle_shortens_a_bar_until_it_balances_the_solid():
         np.testing.assert_allclose(tip[:, 2], 0.04 * (1.0 - activation * 3e4 / 4e4), rtol=1e-6)
 
 
+def test_moduli_that_are_infinite_are_refused():
+    laws = (
+        lambda modulus: energy_named("neo_hookean", modulus, 0.3),
+        lambda modulus: MooneyRivlin(modulus, 1.0, 1.0),
+        lambda modulus: MooneyRivlin(1.0, 1.0, modulus),
+        lambda modulus: Ogden([modulus], [2.0], 1.0),
+        lambda modulus: Ogden([1.0], [2.0], modulus),
+        Volume,
+        lambda modulus: Muscle(modulus, [0.0, 0.0, 1.0]),
+    )
+    for law in laws:
+        law(1.0)
+        with pytest.raises(MaterialError, match="positive and finite"):
+            law(np.inf)
+
+
 def test_impossible_parameters_are_refused():
     with pytest.raises(MaterialError, match="bulk modulus -1"):
         Volume(-1.0)

@@ -99,12 +99,12 @@ class IsotropicEnergy(Energy):
     """A law of Young's modulus and Poisson's ratio, with Lamé constants `lam`, `mu` [Pa].
 
     Raises:
-        MaterialError: E ≤ 0, or ν outside (−1, 0.5).
+        MaterialError: E ≤ 0 or infinite, or ν outside (−1, 0.5).
     """
 
     def __init__(self, young_modulus: float, poisson_ratio: float):
-        if not young_modulus > 0.0:
-            raise MaterialError(f"Young's modulus {young_modulus:g} Pa is not positive")
+        if not 0.0 < young_modulus < np.inf:
+            raise MaterialError(f"Young's modulus {young_modulus:g} Pa is not positive and finite")
         if not -1.0 < poisson_ratio < 0.5:
             raise MaterialError(
                 f"Poisson's ratio {poisson_ratio:g} is outside (-1, 0.5): rubber is about 0.45 to 0.499"

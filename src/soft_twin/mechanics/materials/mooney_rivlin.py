@@ -17,11 +17,12 @@ class MooneyRivlin(Energy):
         """Constants [Pa].
 
         Raises:
-            MaterialError: c₁ + c₂ or κ is not positive.
+            MaterialError: c₁ + c₂ or κ is not positive and finite.
         """
-        if not (c1 + c2 > 0.0 and bulk_modulus > 0.0):
+        if not (0.0 < c1 + c2 < np.inf and 0.0 < bulk_modulus < np.inf):
             raise MaterialError(
-                f"Mooney–Rivlin: c1 + c2 = {c1 + c2:g} Pa and bulk modulus {bulk_modulus:g} Pa must be positive"
+                f"Mooney–Rivlin: c1 + c2 = {c1 + c2:g} Pa and bulk modulus {bulk_modulus:g} Pa must be positive "
+                "and finite"
             )
         self.c1, self.c2, self.bulk_modulus = c1, c2, bulk_modulus
 

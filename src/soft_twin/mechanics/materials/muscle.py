@@ -36,12 +36,12 @@ class Muscle(Energy):
         """`direction`: m (3,), or (m, 3) one of each cell of the mesh; its length does not matter.
 
         Raises:
-            MaterialError: k is not positive, or a direction has no length.
+            MaterialError: k is not positive and finite, or a direction has no length.
         """
         direction = np.asarray(direction, dtype=float)
         length = np.linalg.norm(direction, axis=-1, keepdims=True)
-        if not stiffness > 0.0:
-            raise MaterialError(f"{self._name}: stiffness {stiffness:g} Pa is not positive")
+        if not 0.0 < stiffness < np.inf:
+            raise MaterialError(f"{self._name}: stiffness {stiffness:g} Pa is not positive and finite")
         if direction.shape[-1:] != (3,) or direction.ndim > 2 or not ((length > 0.0) & (length < np.inf)).all():
             raise MaterialError(
                 f"{self._name}: expected directions (3,) or (cells, 3) that are not zero, found {direction}"

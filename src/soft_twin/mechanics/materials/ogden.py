@@ -20,15 +20,16 @@ class Ogden(Energy):
         """`moduli` μᵢ [Pa], `exponents` αᵢ.
 
         Raises:
-            MaterialError: as many moduli as exponents are not given, or Σ μᵢ αᵢ or κ is not positive.
+            MaterialError: as many moduli as exponents are not given, or Σ μᵢ αᵢ or κ is not positive and
+                finite.
         """
         self.moduli, self.exponents = np.array(moduli, float), np.array(exponents, float)
         if self.moduli.shape != self.exponents.shape or self.moduli.ndim != 1 or not self.exponents.all():
             raise MaterialError(f"Ogden: expected as many moduli as exponents, none of them 0: {moduli}, {exponents}")
-        if not (self.moduli @ self.exponents > 0.0 and bulk_modulus > 0.0):
+        if not (0.0 < self.moduli @ self.exponents < np.inf and 0.0 < bulk_modulus < np.inf):
             raise MaterialError(
                 f"Ogden: the sum of moduli times exponents, {self.moduli @ self.exponents:g} Pa, and the bulk modulus, "
-                f"{bulk_modulus:g} Pa, must be positive"
+                f"{bulk_modulus:g} Pa, must be positive and finite"
             )
         self.bulk_modulus = bulk_modulus
 

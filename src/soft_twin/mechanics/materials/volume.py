@@ -15,9 +15,9 @@ class Volume(InvariantEnergy):
     """
 
     def __init__(self, bulk_modulus: float):
-        """Raises MaterialError: κ is not positive."""
-        if not bulk_modulus > 0.0:
-            raise MaterialError(f"bulk modulus {bulk_modulus:g} Pa is not positive")
+        """Raises MaterialError: κ is not positive and finite."""
+        if not 0.0 < bulk_modulus < np.inf:
+            raise MaterialError(f"bulk modulus {bulk_modulus:g} Pa is not positive and finite")
         self.bulk_modulus = bulk_modulus
 
     def response(self, I, J):
