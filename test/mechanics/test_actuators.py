@@ -152,3 +152,8 @@ def test_what_does_not_fit_is_named():
         Model(model.body, [Gravity()], actuators=[Chambers(["chamber 1", faces[::-1]], ["air", "more air"])])
     with pytest.raises(InputError, match="one Gravity"):
         FemTwin(Model(model.body), LENGTH)
+    for count in (3, 5):
+        with pytest.raises(InputError, match=f"one value for each of the 4 is needed, not {count}"):
+            model.drive([0.0] * count)
+        with pytest.raises(InputError, match=f"one value for each of the 4 is needed, not {count}"):
+            model.efforts = np.zeros(count)

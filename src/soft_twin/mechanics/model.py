@@ -160,7 +160,7 @@ class Model:
         """Drive the actuators to coordinates (a,), None for one that is let go; None: let all go.
 
         Raises:
-            InputError: not finite.
+            InputError: not finite, or of more or fewer actuators.
         """
         wanted = [None] * len(self.actuators) if coordinates is None else list(coordinates)
         for part, own in zip(self._driven, self.actuators.split(wanted), strict=True):

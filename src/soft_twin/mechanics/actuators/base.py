@@ -151,7 +151,13 @@ class ActuatorSet:
         return len(self.names)
 
     def split(self, values: np.ndarray) -> list[np.ndarray]:
-        """The values (a,) of each part's actuators."""
+        """The values (a,) of each part's actuators.
+
+        Raises:
+            InputError: of more or fewer actuators.
+        """
+        if len(values) != len(self):
+            raise InputError(f"actuators: one value for each of the {len(self)} is needed, not {len(values)}")
         return [values[own] for own in self._slices]
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:
