@@ -262,6 +262,32 @@ def test_a_cable_that_turns_loses_tension_by_the_capstan_equation():
     assert np.linalg.norm(total) < 50.0
 
 
+@pytest.mark.parametrize("as_force", [True, False], ids=["as a force", "of the model"])
+def test_a_cable_that_is_pulled_and_let_go_with_friction_takes_work_away(as_force):
+    """What its tension does in slow cycles of pulls is nothing without friction."""
+    mesh = voxel_mesh(np.ones((2, 2, 6), bool), [0.01, 0.011, 0.012], "hex8f")
+    body = Body(mesh, Material(energy_named("neo_hookean", 8e4, 0.4), 1000.0), "base")
+
+    def work(friction):
+        cables = CableActuators(Cables(mesh, [[0.004, 0.005, 0.0]], [[0.004, 0.005, 0.072]]), 2e3, friction=friction)
+        pull = Effort(cables, [0.0])
+        model = Model(body, [pull]) if as_force else Model(body, actuators=[cables])
+        moving, done = BackwardEuler(model, 1.0), 0.0
+        tensions = 4.0 * np.sin(np.linspace(0.0, 2.0 * np.pi, 41)) ** 2
+        for before, tension in zip(tensions[:-1], tensions[1:], strict=True):
+            start = cables.coordinates(moving.pose.points)[0]
+            if as_force:
+                pull.efforts = [tension]
+            else:
+                model.efforts = np.array([tension])
+            moving.step()
+            done += 0.5 * (before + tension) * (cables.coordinates(moving.pose.points)[0] - start)
+        return done
+
+    assert abs(work(0.0)) < 1e-6
+    assert work(0.5) > 1e-3
+
+
 def test_the_turning_of_a_nearly_straight_cable_is_exact():
     """Turned as a whole by a tiny angle, a straight cable turns where it enters, and nowhere else."""
     body = body_of_block()

@@ -276,10 +276,9 @@ class Model:
         return [own and own.take(abs(own.jacobian) @ self._movable > 0.0) for own in rows]
 
     def begin(self, x: np.ndarray) -> None:
-        """Tell constraints and actuators that a step starts at positions (n, 3)."""
-        self.actuators.begin(x)
-        for constraint in self.constraints:
-            constraint.begin(x)
+        """Tell forces, the actuators among them, and constraints that a step starts at positions (n, 3)."""
+        for part in (*self.forces, *self.constraints):
+            part.begin(x)
 
     def accept(self) -> None:
         """Tell the constraints that the step which was begun is found."""

@@ -27,6 +27,9 @@ class Force(ABC):
             MeshError, InputError: names that match nothing, wrong shapes.
         """
 
+    def begin(self, x: np.ndarray) -> None:  # noqa: B027, most forces do not care
+        """A step starts at positions (n, 3). One that is not found is begun again."""
+
     @abstractmethod
     def force(self, x: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] at positions (n, 3) [m]."""

@@ -39,6 +39,9 @@ class Effort(Force):
     def attach(self, body: Body) -> None:
         self.actuators.attach(body)
 
+    def begin(self, x: np.ndarray) -> None:
+        self.actuators.begin(x)
+
     def force(self, x: np.ndarray) -> np.ndarray:
         total = np.zeros_like(x)
         self.add_force(x, total)
