@@ -123,6 +123,13 @@ def test_a_copy_bears_a_payload_of_its_own(upright, copied):
     np.testing.assert_allclose(own.orientation(wound), upright.orientation(wound), atol=1e-9)
 
 
+@pytest.mark.parametrize("weight", [0.0, 9.81])
+@pytest.mark.parametrize("wound", [[0.03, 0.0, 0.0], [0.02, 0.02, 0.0]])
+def test_a_body_that_cables_lengths_hold_is_balanced_soon_though_their_tensions_buckle_it(plate, wound, weight):
+    """It has directions of negative curvature all the way, which cost steps, the more the farther they are shifted."""
+    assert plate.twin.equilibrium([0.0, 0.0, -weight], coordinates=wound).iterations < 30
+
+
 def test_gravity_of_a_base_that_lies_bends_it_the_other_way(upright):
     rest = np.zeros(3)
     upright.bear([9.81, 0.0, 0.0], 1.0)
