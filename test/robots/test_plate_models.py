@@ -124,10 +124,11 @@ def test_a_copy_bears_a_payload_of_its_own(upright, copied):
 
 
 @pytest.mark.parametrize("weight", [0.0, 9.81])
-@pytest.mark.parametrize("wound", [[0.03, 0.0, 0.0], [0.02, 0.02, 0.0]])
+@pytest.mark.parametrize("wound", [[0.03, 0.0, 0.0], [0.02, 0.02, 0.0], [0.0, 0.045, 0.0], [0.0, 0.04, 0.04]])
 def test_a_body_that_cables_lengths_hold_is_balanced_soon_though_their_tensions_buckle_it(plate, wound, weight):
-    """It has directions of negative curvature all the way, which cost steps, the more the farther they are shifted."""
-    assert plate.twin.equilibrium([0.0, 0.0, -weight], coordinates=wound).iterations < 30
+    """It has directions of negative curvature all the way. Steps that are shifted out of them are 70 and more, and
+    in the last case more than there may be."""
+    assert plate.twin.equilibrium([0.0, 0.0, -weight], coordinates=wound).iterations < 25
 
 
 def test_gravity_of_a_base_that_lies_bends_it_the_other_way(upright):

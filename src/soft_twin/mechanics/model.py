@@ -313,6 +313,11 @@ class Model:
         parts = zip(self.constraints, rows, multipliers, strict=True)
         return [own and each.supports & own.holding(known, penalty) for each, own, known in parts]
 
+    def reaching_far(self, rows: Sequence[Rows | None]) -> np.ndarray:
+        """(m,) bool: of all rows, those of constraints that reach far."""
+        pairs = zip(self.constraints, rows, strict=True)
+        return np.concatenate([np.full(len(own.keys), each.reaches_far) for each, own in pairs if own is not None])
+
     def _add_support(self, pose: Pose, rows, multipliers: Multipliers, penalty: float | None, support: float) -> None:
         supported = self.supported(rows, multipliers, penalty)
         for index, constraint, coupling in self._curved:

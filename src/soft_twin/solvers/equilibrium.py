@@ -8,7 +8,8 @@ g + J K⁻¹ r + W λ with W = J K⁻¹ Jᵀ + diag(c): the λ between their bou
 K is the Hessian of the merit function but for s JᵀJ of the rows that push or stick, where s is the penalty of broken
 rows. K alone may be indefinite where those rows bend, as they do where a body is folded around an edge. Then the step
 is of K + s JᵀJ and r − s Jᵀ g: the same one, as long as those rows still do (Bertsekas, *Constrained Optimization and
-Lagrange Multiplier Methods*, 1982). Where they give way, g + J dq = −c λ, their Jᵀ λ is taken (1 − s c) times.
+Lagrange Multiplier Methods*, 1982). Where they give way, g + J dq = −c λ, their Jᵀ λ is taken (1 − s c) times. Rows of
+cables, which couple nodes far apart, hold so as well, though their JᵀJ is in no sparse matrix: see `held.py`.
 
 A step lowers the merit function, but for a whole one of a body at rest that touches nothing and whose Hessian has been
 definite so far, whose next one then does: where threads are stiff and the body turns, a whole step stretches them,
@@ -29,6 +30,7 @@ from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.mechanics.contact.coulomb import bounds_of, solve_coulomb
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
+from soft_twin.solvers.held import solve_held
 from soft_twin.solvers.merit import Touch, broken_by, first_penalty, longest_fraction, moved
 from soft_twin.solvers.stability import UNSTABLE, negative_curvature
 
@@ -266,33 +268,43 @@ class _Descent:
         if rows is None:
             return matrix.factorise_and_solve(self._assemble, self._rest, self._shift), np.zeros(0), 1.0
         right = np.column_stack([self._rest, rows.jacobian.T.toarray()])
-        solution, shares, support = matrix.solve_definite(right), np.ones(len(rows.keys)), 0.0
+        count = len(rows.keys)
+        solution, shares, support, base = matrix.solve_definite(right), np.ones(count), 0.0, np.zeros(count)
         if solution is None:
-            solution, shares, support = self._solve_supported(right)
+            solution, shares, support, base = self._solve_supported(right)
         solution[:, 1:] *= shares
         reaction = shares[:, None] * (rows.jacobian @ solution)
         W = 0.5 * (reaction[:, 1:] + reaction[:, 1:].T)
+        gaps = shares * rows.values + reaction[:, 0] - W @ base
         compliance = float(np.trace(W)) / len(W)
         slack = REGULARISATION * compliance
         W[np.diag_indices_from(W)] += shares * rows.compliance + slack
         before = self._multipliers.values(separate)
-        gaps = shares * rows.values + reaction[:, 0] - slack * before
-        values = solve_coulomb(W, gaps, rows, *bounds_of(model.constraints, separate), before)
+        values = solve_coulomb(W, gaps - slack * before, rows, *bounds_of(model.constraints, separate), before)
         stiffness = support / SUPPORT if support else 1.0 / compliance
-        return solution[:, 0] + solution[:, 1:] @ values, values, stiffness
+        return solution[:, 0] + solution[:, 1:] @ (values - base), values, stiffness
 
-    def _solve_supported(self, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def _solve_supported(self, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
         """As `solve_definite` of the right sides (size, 1 + m), where the Hessian is not: with the support of rows that
-        push or stick [N/m], which is told, and the shares (m,) of each row that are left beside it."""
-        rows, separate = self._rows, self._there.rows
+        push or stick [N/m], which is told, the shares (m,) of each row that are left beside it, and multipliers (m,)
+        whose part is in the first solution already: what is nearly balanced is then solved for as exactly."""
+        rows, separate, matrix = self._rows, self._there.rows, self._model.unknowns.matrix
         supported = self._model.supported(separate, self._multipliers, self._stiffness)
         which = np.concatenate([own for own in supported if own is not None])
-        support = min(SUPPORT * self._penalty, GIVING / max(float((which * rows.compliance).max()), 1e-300))
+        others = self._model.reaching_far(separate) & rows.between(self._values)
+        most = float(((which | others) * rows.compliance).max())
+        support = min(SUPPORT * self._penalty, GIVING / max(most, 1e-300))
         right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
         self._assemble(support=support)
-        assemble = partial(self._assemble, support=support)
-        solution = self._model.unknowns.matrix.factorise_and_solve(assemble, right, self._shift)
-        return solution, 1.0 - support * which * rows.compliance, support
+        solution = matrix.factorise_and_solve(partial(self._assemble, support=support), right, self._shift)
+        shares = 1.0 - support * (which | others) * rows.compliance
+        if matrix.shift > 0.0 and others.any():
+            jacobian = rows.jacobian[others].toarray()
+            right[:, 0] += right[:, 1:] @ (shares * self._values) - support * (jacobian.T @ rows.values[others])
+            held = solve_held(matrix.solve, matrix.shift, jacobian, support, right)
+            if held is not None:
+                return held, shares, support, self._values
+        return solution, 1.0 - support * which * rows.compliance, support, np.zeros(len(which))
 
     def _line_search(self, step: np.ndarray, may_rise: bool) -> None:
         """Take as much of a step (size,) as lowers the merit function, the augmented Lagrangian with the penalty of

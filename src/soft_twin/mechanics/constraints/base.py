@@ -26,10 +26,12 @@ class Constraint(ABC):
 
     Attributes:
         supports: whether there is a `support`.
+        reaches_far: whether its rows couple nodes far apart, so that there can be none, and hold a body all the same.
         stop: what its rows do where they keep a body from going on, in words; "" where that is no news.
     """
 
     supports = False
+    reaches_far = False
     stop = ""
 
     @abstractmethod

@@ -24,6 +24,7 @@ class Driven(Constraint):
         share: 0…1, of the way from rest to the coordinates.
     """
 
+    reaches_far = True
     share = 1.0
 
     def __init__(self, actuators: Actuators, coordinates: Sequence[float | None] | None = None):
