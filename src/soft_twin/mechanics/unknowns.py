@@ -25,7 +25,9 @@ from soft_twin.linear_algebra.sparse_cholesky import cholesky_for
 from soft_twin.mechanics.body import Addresses, Part
 from soft_twin.mechanics.materials.assembly import scatter_blocks
 
-SHIFTS = range(-8, 5)  # of the matrix: bodies fall slowly, and balance slowly, where more is added than is needed
+# Of the matrix: no more than is needed, or bodies fall and balance slowly; nor so little that cells drift which move
+# without energy, as those of a single column of hex20r do.
+SHIFTS = (-8, *range(-6, 5))
 
 
 @dataclass(frozen=True)
