@@ -20,7 +20,9 @@ def saddle(lowest):
 
 def solved(K, rows, right, stiffness=1e3):
     factor = cho_factor(K + SHIFT * np.eye(SIZE))
-    return solve_held(lambda columns: cho_solve(factor, columns), SHIFT, rows, stiffness, right)
+    return solve_held(
+        lambda columns: cho_solve(factor, columns), SHIFT, rows, cho_solve(factor, rows.T), stiffness, right
+    )
 
 
 def test_what_rows_hold_is_solved_as_if_they_were_in_the_matrix():

@@ -297,11 +297,11 @@ class _Descent:
         right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
         self._assemble(support=support)
         solution = matrix.factorise_and_solve(partial(self._assemble, support=support), right, self._shift)
-        shares = 1.0 - support * (which | others) * rows.compliance
         if matrix.shift > 0.0 and others.any():
-            jacobian = rows.jacobian[others].toarray()
+            shares = 1.0 - support * (which | others) * rows.compliance
+            jacobian, pushed = rows.jacobian[others].toarray(), solution[:, 1:][:, others]
             right[:, 0] += right[:, 1:] @ (shares * self._values) - support * (jacobian.T @ rows.values[others])
-            held = solve_held(matrix.solve, matrix.shift, jacobian, support, right)
+            held = solve_held(matrix.solve, matrix.shift, jacobian, pushed, support, right)
             if held is not None:
                 return held, shares, support, self._values
         return solution, 1.0 - support * which * rows.compliance, support, np.zeros(len(which))

@@ -17,6 +17,7 @@ def solve_held(
     solve: Callable[[np.ndarray], np.ndarray],
     shift: float,
     jacobian: np.ndarray,
+    pushed: np.ndarray,
     stiffness: float,
     right: np.ndarray,
 ) -> np.ndarray | None:
@@ -29,13 +30,13 @@ def solve_held(
         solve: F⁻¹ of (size, c).
         shift: σ [N/m].
         jacobian: J (m, size) of the rows that hold.
+        pushed: F⁻¹ Jᵀ (size, m).
         stiffness: s [N/m].
         right: b (size, c).
 
     Returns:
         The solutions x (size, c), or None where M is indefinite, or that is not known after so many steps.
     """
-    pushed = solve(jacobian.T)
     inner = np.linalg.inv(np.eye(len(jacobian)) / stiffness + jacobian @ pushed)
 
     def inverse(columns: np.ndarray) -> np.ndarray:
