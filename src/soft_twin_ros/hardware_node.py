@@ -229,8 +229,10 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             self.trigger_activate()
 
     def _enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        call = self.session.enable if request.data else self.session.relax
-        response.success, response.message = self._ask(call, "the actuators are enabled")
+        if request.data:
+            response.success, response.message = self._ask(self.session.enable, "the actuators are enabled")
+        else:
+            response.success, response.message = self._ask(self.session.relax)
         return response
 
     def _stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -253,8 +255,8 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
 
         return answer
 
-    def _ask(self, call: Callable[[], str | None], done: str) -> tuple[bool, str]:
-        """Whether the session did it, and what to tell."""
+    def _ask(self, call: Callable[[], str | None], done: str = "") -> tuple[bool, str]:
+        """Whether the session did it, and what to tell: what it says, or `done` where it says nothing."""
         try:
             told = call()
         except SoftTwinError as error:
