@@ -455,6 +455,21 @@ def test_a_motor_that_falls_silent_while_slack_is_taken_up_makes_no_cable_taut(b
     assert not winches.control._take_up.taut.any()
 
 
+@pytest.mark.parametrize(("begin", "end"), [(-60, -25), (-15, 10)])
+def test_a_winch_that_was_caught_for_a_moment_while_slack_is_taken_up_is_not_taut_where_it_was(begin, end):
+    """From so many ticks before the last of the others is taut until so many before or after that."""
+    winches, since = _taking_up_slack(), 0
+    winches.slack[0] = 0.007
+    while winches.state.mode == "homing":
+        left = winches.slack[5] + 0.0014 - winches.motors.displacements[5]
+        since = since + 1 if since > 0 or left <= 0.0 else -left / (0.004 * DT)
+        winches.motors.stalled[0] = begin < since < end
+        winches.tick()
+    assert winches.state.mode == "hold"
+    wound = winches.motors.displacements - winches.state.displacements
+    assert np.all(wound > winches.slack) and np.all(wound < winches.slack + 0.002)
+
+
 @pytest.mark.parametrize("before", [3, 4, 5])
 def test_a_zero_is_not_taken_while_a_cable_that_was_taut_is_pulled_out(before):
     """As for `home`: it would not be known to 0.2 mm. So many ticks before the last cable is taut somebody pulls."""

@@ -28,6 +28,10 @@ class HomingParameters:
         sure: once they are wound in for so long [s] it is known what the winches need that run freely.
         delivery: a winch that gets less than this share of the current it is told feels nothing.
         travel: a cable that is not taut after so much has come off its drum [m].
+        abrupt: a winch that turns at less than this share of the pace when its cable is found taut may have been
+            stopped by something else, as by a cable that was caught for a moment: once all are taut and held it is wound in
+            again, as is one that has come free from there; and …
+        again: … was taut if it then pulls as much within this way [m].
         holding: for so long all are held before that is home: a motor that has just stopped since it turned against its
             current, and not against a cable, runs away from there [s].
     """
@@ -42,6 +46,8 @@ class HomingParameters:
     sure: float = 0.22
     delivery: float = 0.5
     travel: float = 0.02
+    abrupt: float = 0.5
+    again: float = 1e-4
     holding: float = 0.1
 
     @property
@@ -100,6 +106,8 @@ class SlackTakeUp:
         self.taut = np.zeros(count, dtype=bool)
         self._parameters, self._frictions = parameters, (leverage * LEAST, leverage * MOST)
         self._paces = pace * FREE_PACE[0], pace * FREE_PACE[1]
+        self._abrupt = pace * parameters.abrupt
+        self._doubtful, self._before = np.zeros(count, dtype=bool), np.full(count, -np.inf)  # where it was found before
         self._age = self._loose = self._held = 0.0
         self.turned = self._winding = self.found = False
         self._smooth = _SmoothMotion(parameters.smoothing, inertia, count)
@@ -137,9 +145,21 @@ class SlackTakeUp:
         pulls = pull_per_current * (steady - friction - p.certainty * noise)
         newly = ~self.taut & heard & (smooth.currents >= p.delivery * smooth.told) & (pulls > p.tension)
         self._targets = np.where(newly, displacements, self._targets)
-        self._held += dt if self.taut.all() else 0.0
-        self.taut, self.found = self.taut | newly, self._held >= p.holding
+        sure = (displacements < self._before + p.again) | (motion.newest_rates > self._abrupt)
+        came_free = self.taut & np.isfinite(self._before) & (displacements > self._targets + p.again)
+        smooth.forget(came_free)
+        self._doubtful, self.taut = self._doubtful | (newly & ~sure) | came_free, self.taut | newly
+        self._held = self._held + dt if self.taut.all() else 0.0
+        self.found = self._held >= p.holding and not self._doubtful.any()
+        if self._held >= p.holding and not self.found:
+            self._wind_in_again()
         return self._targets
+
+    def _wind_in_again(self) -> None:
+        """The cables of which it is not sure whether they were found taut."""
+        self._before = np.where(self._doubtful, self._targets, self._before)
+        self._targets = np.where(self._doubtful, self._ends + 0.05 * self._parameters.travel, self._targets)
+        self.taut, self._doubtful = self.taut & ~self._doubtful, np.zeros_like(self._doubtful)
 
     def _are_loose(self, displacements: np.ndarray, steady: np.ndarray, dt: float) -> bool:
         """Whether all cables have been let out for long enough, whose winches need currents of `steady` (c,) [A].
@@ -201,9 +221,9 @@ class _SmoothMotion:
         self.rates, self.currents, self.told, self.steady = self._means
         self.noise = np.zeros(count)
 
-    def forget(self) -> None:
-        """What comes next is the first."""
-        self._begun[:] = False
+    def forget(self, which: np.ndarray | slice = slice(None)) -> None:
+        """What comes next is the first, of winches `which`."""
+        self._begun[which] = False
 
     def take(self, motion: WinchMotion, dt: float) -> None:
         """What has come within `dt` [s]."""
