@@ -7,8 +7,9 @@ from scipy.spatial.transform import Rotation
 import soft_twin
 from soft_twin.inverse.plate_controller import CommandLimits, PlateController
 from soft_twin.inverse.plate_holder import PlateHolder
+from soft_twin.inverse.plate_response import PlateResponse
 from soft_twin.inverse.plate_rest import Measured
-from soft_twin.inverse.plate_sight import rotation_of
+from soft_twin.inverse.plate_sight import Sight, rotation_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 
 CHORD = soft_twin.load_robot("neck").build_twin("pcc_chord")
@@ -141,3 +142,29 @@ def test_a_plate_that_something_holds_is_told_as_that_and_not_as_swapped():
     for _ in range(150):
         held = neck.holder.update(Measured(DOWN, DOWN), DT)
     assert held.open_because == "" and held.tick.at_largest
+
+
+@pytest.mark.parametrize("target", [(25.0, -5.0), (10.0, 12.0), (-30.0, 20.0)])
+@pytest.mark.parametrize("share", [0.8, 1.0, 1.2])
+def test_a_plate_that_is_held_all_at_once_where_it_has_followed_is_not_taken_for_swapped(target, share):
+    neck = Neck()
+    neck.answer = lambda told: share * np.array(CHORD.orientation(told))
+    neck.go(20.0, 0.0)
+    neck.go(-10.0, 12.0)
+    neck.holder.controller.aim(*np.radians(target))
+    for _ in range(150):
+        held = neck.holder.update(Measured(DOWN, rotation_of(neck.bend).T @ DOWN), DT)
+        assert CAUSES not in held.open_because
+
+
+@pytest.mark.parametrize("late", [0.06, 0.2, 0.3])
+@pytest.mark.parametrize("wait", [0.5, 1.5])
+def test_a_plate_that_was_moved_before_and_sets_off_late_is_not_taken_for_swapped(wait, late):
+    def share(time, duration):
+        return np.clip(time / duration, 0.0, 1.0)
+
+    response, set_off = PlateResponse(), 1.0 + wait
+    for time in np.arange(0.0, 5.0, DT):
+        expected = np.array([0.4 * (1.0 - share(time - set_off, 0.4)), 0.0])
+        seen = np.array([0.4 * (share(time - 0.5, 0.5) - share(time - set_off - late, 0.4)), 0.0])
+        assert response.update(expected, np.zeros(2), Sight(seen, None, 0.0), DT) == ""

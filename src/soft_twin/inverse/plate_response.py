@@ -5,8 +5,11 @@ Three signs. The plate is seen further than FAR from where it is expected. On a 
 of what is expected e and what is seen s, bends (2,), what has changed within about SPAN and is seen well, ē and s̄,
 is compared over the last FORGOTTEN of motion, and
 
-    Σ ē · s̄ dt < FOLLOWS Σ |ē|² dt   though it moves,   Σ |s̄|² dt > MOVES² Σ |ē|² dt.
+    Σ ē · s̄ dt < FOLLOWS Σ |ē|² dt   though it moves,   Σ min(|ē|, |s̄|)² dt > MOVES² Σ |ē|² dt.
 
+A plate that goes where it is pulled has Σ ē · s̄ dt at least as large as the sum of the least, however much it moves,
+and what it did before a rest is no part of a way that begins there: so one that has moved by itself, or is held all at
+once where it has followed, is none that goes elsewhere.
 Where it is to rest, whatever is integrated makes it worse: while the correction c grew by another GROWN, what is missed
 grew by more than WORSE of it. What pushes a plate, or holds it, does neither: what is expected does not depend on it,
 and it does not push the harder the more is corrected.
@@ -23,6 +26,7 @@ KNOWN = 0.003  # [rad² s] of motion from which it is judged: 4° at once …
 FORGOTTEN = 0.01  # … and of the last that counts: 8°
 FOLLOWS, MOVES = 0.25, 0.5  # shares of what is expected …
 AGAIN = 0.6  # … and from which it is right again
+STILL, RESTED = np.radians(0.1), 0.3  # [rad] within which what is expected stays for so long [s] before a way begins
 RESTS = np.radians(0.5)  # [rad] by which what is expected may creep while the plate is to rest
 GROWN, WORSE = np.radians(4.0), 0.3  # [rad] of the correction, and share of that
 FAR = 1.0  # [rad]
@@ -35,8 +39,9 @@ class PlateResponse:
 
     def __init__(self):
         self._slow: np.ndarray | None = None  # (2, 2) averages of what is expected and seen
-        self._asked = self._moved = 0.0  # Σ |ē|² dt, Σ |s̄|² dt
+        self._asked = self._moved = 0.0  # Σ |ē|² dt, Σ min(|ē|, |s̄|)² dt
         self._went = 0j  # Σ conj(ē) s̄ dt of both as complex numbers
+        self._still_at, self._rested = np.full(2, np.inf), 0.0  # what is expected while it is still, and for how long
         self._rests_at: np.ndarray | None = None  # what is expected while the plate is to rest
         self._first: np.ndarray | None = None  # correction there
         self._grown: tuple[np.ndarray, np.ndarray] | None = None  # correction and what was missed once it had GROWN
@@ -67,11 +72,13 @@ class PlateResponse:
 
     def _judge_ways(self, expected: np.ndarray, seen: np.ndarray, well: np.ndarray, dt: float) -> None:
         both = np.array([expected, seen])
-        self._slow = both if self._slow is None else self._slow - np.expm1(-dt / SPAN) * (both - self._slow)
+        if self._begins_way(expected, dt) or self._slow is None:
+            self._slow = both
+        self._slow = self._slow - np.expm1(-dt / SPAN) * (both - self._slow)
         asked, moved = (complex(*each) for each in (both - self._slow) @ well)
         kept = FORGOTTEN / (FORGOTTEN + dt * abs(asked) ** 2)
         self._asked = kept * self._asked + dt * abs(asked) ** 2
-        self._moved = kept * self._moved + dt * abs(moved) ** 2
+        self._moved = kept * self._moved + dt * min(abs(asked), abs(moved)) ** 2
         self._went = kept * self._went + dt * asked.conjugate() * moved
         if self._asked < KNOWN:
             return
@@ -79,6 +86,15 @@ class PlateResponse:
             self._elsewhere = True
         elif self._went.real >= AGAIN * self._asked:
             self._elsewhere = self._worse = False
+
+    def _begins_way(self, expected: np.ndarray, dt: float) -> bool:
+        """Whether what is expected (2,) [rad] sets off from a rest."""
+        if np.abs(expected - self._still_at).max() <= STILL:
+            self._rested += dt
+            return False
+        sets_off = self._rested >= RESTED
+        self._still_at, self._rested = expected.copy(), 0.0
+        return sets_off
 
     def _judge_correction(
         self, expected: np.ndarray, correction: np.ndarray, missed: np.ndarray, well: np.ndarray
