@@ -149,8 +149,8 @@ def parse_json(text: str) -> Any:
 
 
 def one_line(text: object) -> str:
-    """What somebody else's reader says, in one line of bounded length; the name of an exception that says nothing."""
-    line = " ".join(str(text).split()) or type(text).__name__
+    """What somebody else's reader says, in one line of bounded length; the kind of an exception that says nothing."""
+    line = " ".join(str(text).split()) or ("" if isinstance(text, str) else type(text).__name__)
     line = "".join(c if c.isprintable() else "?" for c in line)
     return line if len(line) <= LONGEST_MESSAGE else line[:LONGEST_MESSAGE] + "…"
 

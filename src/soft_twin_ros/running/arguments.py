@@ -117,7 +117,7 @@ class RobotRequest:
             within: see `full_namespace`.
 
         Raises:
-            UsageError: a value that cannot be, or values that contradict each other.
+            UsageError: a value that cannot be, values that contradict each other, or one device for two drivers.
             DescriptionError: the description is wrong.
         """
         robot = load_robot(values["robot"])
@@ -129,6 +129,7 @@ class RobotRequest:
         managed, scanner = (flag(name, values[name]) for name in ("managed", "scanner"))
         own, recording = {"weights": values["weights"], "scanner": scanner}, values["recording"] or None
         specs = graph(robot, devices, emulation, recording, namespace, managed, **own)
+        _refuse_shared_devices(specs)
         return cls(robot, namespace, specs, devices is None)
 
 
@@ -213,10 +214,9 @@ def robots_of(text: str, of_each: Mapping[str, str] | None = None, within: str =
     requests = [_request(values, of_each or {}, within) for values in _listed(text)]
     remedy = "give each its own, such as robots:='{left: slender, right: slender}'"
     _refuse_twice("namespace", [request.namespace for request in requests], remedy)
-    parameters = [spec.parameters for request in requests for spec in request.specs]
-    devices = [each.get("device", "") for each in parameters]
-    _refuse_twice("device", [device for device in devices if device], "two drivers cannot share it")
-    recordings = [each["path"] for each in parameters if "path" in each]
+    specs = [spec for request in requests for spec in request.specs]
+    _refuse_shared_devices(specs)
+    recordings = [spec.parameters["path"] for spec in specs if "path" in spec.parameters]
     _refuse_twice("recording", recordings, "give each robot its own")
     return requests
 
@@ -287,6 +287,11 @@ def _values(entry: Any, who: str) -> dict[str, str]:
                 f"robots: expected a robot's name, or arguments with plain values, found {shortened({key: value})}"
             )
     return {key: str(value) for key, value in values.items()}
+
+
+def _refuse_shared_devices(specs: Iterable[NodeSpec]) -> None:
+    devices = [spec.parameters.get("device", "") for spec in specs]
+    _refuse_twice("device", [device for device in devices if device], "two drivers cannot share it")
 
 
 def _refuse_twice(what: str, names: list[str], remedy: str) -> None:

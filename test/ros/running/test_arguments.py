@@ -170,6 +170,8 @@ def test_an_old_name_still_works_but_not_beside_the_new_one():
         ({"can": "can0", "plate_imu": "/dev/a"}, "plate_imu:=/dev/a: 'slender' has no such device, only imu, can"),
         ({"imu": "/dev/a"}, "can:= is missing: with imu:=/dev/a the robot is a real one; say the device of its motors"),
         ({"emulated": "false"}, "can:= is missing: with emulated:=false the robot is a real one"),
+        ({"managed": ""}, "managed:=: expected true or false"),
+        ({"can": "/dev/tty0", "imu": "/dev/tty0"}, "the device '/dev/tty0' twice: two drivers cannot share it"),
     ],
 )
 def test_what_contradicts_itself_or_the_robot_is_refused(given, message):
