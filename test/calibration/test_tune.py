@@ -4,11 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
-from known_release import DT, GRAVITY
+from known_release import DT, GRAVITY, TRUTH
 
 from soft_twin.app.cli import main
-from soft_twin.calibration.release import read_release
-from soft_twin.calibration.tune import search_grid, total_error
+from soft_twin.calibration.release import Release, read_release
+from soft_twin.calibration.released import released_twin
+from soft_twin.calibration.tune import search_grid, total_error, tune
 from soft_twin.calibration.tuned import Tuned
 from soft_twin.errors import RecordingError
 from soft_twin.parallel import Workers
@@ -21,6 +22,35 @@ def test_the_truth_comes_back_in_few_simulations_and_what_is_not_seen_stays(foun
     assert found.values["young_modulus"] / found.values["density"] == pytest.approx(0.68e6 / 1150.0, rel=2e-3)
     assert found.values["stiffness_damping"] == pytest.approx(0.31, rel=2e-3)
     assert found.uncertainties["mass_damping"] > 1.0 > 0.05 > found.uncertainties["stiffness_damping"]
+
+
+@pytest.mark.parametrize(("beta", "dt"), [(0.31, DT), (0.1, 0.05)])
+def test_beta_is_as_uncertain_as_an_alpha_ten_times_larger_moves_it(robot, release, beta, dt):
+    truth = TRUTH | {"mass_damping": 5.0, "stiffness_damping": beta}
+    times = dt * np.arange(11)
+    straight = Release(times, np.tile(release.tips[0], (11, 1)), GRAVITY)
+    twin = released_twin(robot.path, straight, dt)
+    twin.set(truth)
+    seen = dataclasses.replace(straight, tips=np.vstack([straight.tips[:1], twin.positions()[:, 0]]))
+    found = tune(robot.path, seen, dt=dt)
+    assert found.values["mass_damping"] < 0.2 * truth["mass_damping"] and found.distance < 1e-4  # α is not seen
+    off = abs(found.values["stiffness_damping"] / beta - 1.0)
+    assert 0.5 < off / found.uncertainties["stiffness_damping"] < 1.5
+
+
+def test_a_search_that_did_not_come_to_its_end_says_so(robot, release, found):
+    cut = tune(robot.path, release, dt=DT, simulations=len(found.history) - 1)
+    assert "note: the search did not come to its end in" in cut.in_words()
+    assert "did not come to its end" not in found.in_words()
+
+
+def test_simulations_to_come_are_not_told_to_take_no_time_as_those_that_are_kept(robot, release, tmp_path, monkeypatch):
+    tune(robot.path, release, dt=DT, store=tmp_path)
+    left = []
+    monkeypatch.setattr("soft_twin.calibration.tune.time_left", lambda seconds: left.append(seconds) or "")
+    again = tune(robot.path, release, dt=DT, simulations=1000, say=str, store=tmp_path)
+    count = len(again.history)
+    assert left[-1] >= again.seconds / count * (1000 - count)
 
 
 def test_the_grid_is_least_at_its_nearest_trial_and_is_not_simulated_twice(robot, release, tmp_path):

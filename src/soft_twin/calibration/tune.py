@@ -6,7 +6,9 @@ ends of the twin's steps, where the tip was seen. Its grid has α = β = C, with
 Least squares have the whole trajectory and its derivatives by all parameters (`solvers/derivatives/forward.py`), and
 look at logarithms. What a release does not say, as ρ beside E, or α beside a large β, stays near where it began: within
 PRIOR of it, as the standard deviation of a normal distribution. Uncertainties say which those are; they are those of
-the tracker's noise, or of what is left of the distance of the tips where that is more.
+the tracker's noise, or of what is left of the distance of the tips where that is more. What is seen beside something
+that is not, as β beside α, is as uncertain as it would change by: a value that is not seen may be larger by much more
+than it may be smaller by, and the derivatives, which are those of the values found, are taken that far.
 
 What cannot be is refused: a twin that is told apart from the robot by more than a share of its motion does not do what
 the robot did, whatever its parameters.
@@ -265,7 +267,8 @@ class _Fit:
                 raise RecordingError(f"the search did not come to its end: {told}: allow more; or is it {why}")
             raise RecordingError(f"no twin of this description moves as was recorded: {told}: {why}")
         scatter = max(1.0, float((residuals[:-count] ** 2).mean()))
-        information = jacobian[:-count].T @ jacobian[:-count] / scatter + np.diag(self.priors**-2.0)
+        larger = np.expm1(self.priors)  # by which share a value is larger, one deviation above: not so of its logarithm
+        information = jacobian[:-count].T @ jacobian[:-count] / scatter + np.diag(larger**-2.0)
         spread = np.sqrt(np.diag(np.linalg.inv(information)))
         named = dict(zip(self._first, values, strict=True))
         uncertainties = dict(zip(self._first, spread.tolist(), strict=True))
@@ -277,7 +280,7 @@ class _Fit:
             self._seconds,
             found["tips"],
             distance,
-            tuple(self._remarks(named, uncertainties)),
+            tuple(self._remarks(named, uncertainties, ended)),
         )
 
     def _values(self, logarithms: np.ndarray) -> tuple[float, ...]:
@@ -300,16 +303,22 @@ class _Fit:
         if self._say is None:
             return
         done = len(self._history) + self._failed
-        left = (time.monotonic() - self._begun) / done * (self._most - done)
+        spent = max(time.monotonic() - self._begun, self._seconds)  # what was in the store took no time
+        left = spent / done * (self._most - done)
         self._say(
             f"simulation {done} of at most {self._most}: e_total {self._history[-1]:.4g} mm³, at most {time_left(left)}"
         )
 
-    def _remarks(self, values: Mapping[str, float], uncertainties: Mapping[str, float]) -> list[str]:
+    def _remarks(self, values: Mapping[str, float], uncertainties: Mapping[str, float], ended: bool) -> list[str]:
         """What who takes the values should know."""
         remarks, lost = [], int((~self._seen).sum())
         if lost:
             remarks.append(f"the tip was not seen at {lost} of {len(self._seen)} steps: they were left out")
+        if not ended:
+            remarks.append(
+                f"the search did not come to its end in {self._most} simulations: allow more, values may still change "
+                "by more than is told"
+            )
         damping = "stiffness_damping"
         if damping in values and 0.5 * self._dt > uncertainties[damping] * values[damping]:
             low, high = 500.0 * self._dt, 1e3 * self._dt
