@@ -301,6 +301,8 @@ def test_cables_that_do_not_follow_open_the_loop_until_they_do(holder):
     where = holder.controller.command
     found = held(holder, Measured(DOWN, DOWN, None, where - 0.03), 0.04)
     assert "do not follow, by 30.0 mm" in found.open_because and not found.follows
+    blind = held(holder, Measured(DOWN, None, None, where - 0.03), 0.04)
+    assert blind.open_because.startswith("no gravity from the IMU of the plate; the cables do not follow, by ")
     before = holder.controller.correction
     assert held(holder, Measured(DOWN, DOWN, None, where - 0.03), 1.0).tick.correction == pytest.approx(before)
     assert held(holder, Measured(DOWN, DOWN, None, holder.controller.command), 0.02).open_because == ""

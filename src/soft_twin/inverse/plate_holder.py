@@ -143,7 +143,7 @@ class PlateHolder:
         self._sight, wrong = self._look(measured, dt, self._twist_held())
         sight = self._sight
         lagging = self._away(finite(measured.displacements))
-        wrong = wrong or lagging
+        wrong = "; ".join(word for word in (wrong, lagging) if word)
         astray = self._goes_astray(None if wrong else sight, dt)
         wrong = wrong or astray
         self._feel(measured, dt)
