@@ -250,6 +250,11 @@ def test_what_nobody_can_search_with_is_told_in_one_line(record, tmp_path, capsy
     assert says in told and "\n" not in told
 
 
+def test_a_namespace_is_the_same_with_slashes_around_it(record):
+    path = record()
+    np.testing.assert_array_equal(read_release(path, "/slender/").tips, read_release(path, "slender").tips)
+
+
 def test_too_few_simulations_are_not_taken_for_another_robot(record, tmp_path, capsys):
     options = ["--dt", str(DT), "--simulations", "1", "--out", str(tmp_path / "out")]
     assert main(["calibrate", "slender", str(record()), *options]) == 2

@@ -81,6 +81,11 @@ def test_missing_and_broken_recordings_are_named(tmp_path, still):
         read_imu_recording(tmp_path / "odd.npz")
 
 
+def test_a_topic_of_what_is_no_bag_is_refused(npz):
+    with pytest.raises(RecordingError, match="no bag, it has no topics: leave out topic '/imu/data_raw'"):
+        read_imu_recording(npz, "/imu/data_raw")
+
+
 def test_estimate_says_what_is_wrong_in_one_line(npz, tmp_path, capsys):
     assert main(["estimate", str(npz), "--out", str(tmp_path / "answer.txt")]) == 2
     assert main(["estimate", str(npz), "--out", str(tmp_path / "no" / "answer.npz")]) == 2

@@ -101,7 +101,7 @@ def read_release(path: str | Path, namespace: str, robot: str | None = None) -> 
 
     Args:
         path: of the recording.
-        namespace: of its topics.
+        namespace: of its topics, with or without slashes around it.
         robot: name of the robot that it shall be of.
 
     Raises:
@@ -109,6 +109,7 @@ def read_release(path: str | Path, namespace: str, robot: str | None = None) -> 
             it, or it says that it is of another robot.
     """
     _check_robot(path, robot)
+    namespace = namespace.strip("/")
     series = {name.removeprefix(prefix(namespace)): topic for name, topic in arrays(path).items()}
     tip = next((name for name in TIPS if name in series), None)
     if tip is None or "gravity" not in series:

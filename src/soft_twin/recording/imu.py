@@ -46,7 +46,7 @@ def read_imu_recording(path: str | Path, topic: str | None = None) -> ImuRecordi
         topic: of the samples in a bag; by default the only one, or the only one that ends in data_raw.
 
     Raises:
-        RecordingError: the file is missing, unreadable, or has no such samples.
+        RecordingError: the file is missing, unreadable, or has no such samples; a topic of what is no bag.
     """
     path = Path(path)
     if os.path.isdir(path):
@@ -55,6 +55,8 @@ def read_imu_recording(path: str | Path, topic: str | None = None) -> ImuRecordi
         read = READERS[checked_file(path, "recording", MAX_RECORDING, RecordingError).suffix]
     else:
         raise RecordingError(f"{path}: expected a bag's folder, or a recording that ends in {', '.join(READERS)}")
+    if topic is not None and read is not _read_bag:
+        raise RecordingError(f"{path}: no bag, it has no topics: leave out topic {shortened(topic)}")
     recording = read(path, topic)
     check_plausible(str(path), recording.angular_velocity, recording.specific_force)
     return recording
