@@ -69,6 +69,8 @@ def test_a_robot_without_drives_has_no_joints_to_control(tmp_path):
 def test_the_command_writes_it_and_says_where_it_cannot(tmp_path, capsys, made):
     assert main(["urdf", "tm40", "--out", str(tmp_path / "tm40.urdf")]) == 0
     assert (tmp_path / "tm40.urdf").read_text(encoding="utf-8") == made["tm40"]
+    assert main(["urdf", "slender", "--namespace", "a b"]) == 2
+    assert "namespace 'a b': expected letters, digits and _" in capsys.readouterr().err
     assert main(["urdf", "slender", "--namespace", "left"]) == 0
     assert "/left/cables/state" in capsys.readouterr().out
     assert main(["urdf", "tm40", "--out", "/proc/nowhere/tm40.urdf"]) == 2

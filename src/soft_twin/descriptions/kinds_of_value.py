@@ -234,6 +234,7 @@ def _check_parameter(value: Any, name: str) -> None:
         raise mistake(f"expected values of one kind, found {shortened(value)}", name)
 
 
+NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")  # of nodes, without slashes at its ends
 NAME = Text(r"[A-Za-z][A-Za-z0-9_]{0,62}", "a name of letters, digits and _, a letter first")
 NAMED = Text(
     r"[A-Za-z][A-Za-z0-9_ -]{0,62}",

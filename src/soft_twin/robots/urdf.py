@@ -10,7 +10,9 @@ from xml.etree.ElementTree import Comment, Element, SubElement, indent, tostring
 import numpy as np
 from transforms3d.euler import mat2euler
 
-from soft_twin.errors import DescriptionError
+from soft_twin.descriptions.kinds_of_value import NAMESPACE
+from soft_twin.descriptions.shortened import shortened
+from soft_twin.errors import DescriptionError, InputError
 from soft_twin.robots.base import Robot
 from soft_twin.robots.joints import Joint, cable_joints, chamber_joints
 from soft_twin.robots.links import BASE, Link, Solid
@@ -32,9 +34,15 @@ def urdf(robot: Robot, skeleton: Skeleton | None = None, namespace: str | None =
     Raises:
         DescriptionError: two links or two joints would have one name.
         DescriptionError, MeshError: see `build_skeleton`.
+        InputError: a namespace that is none.
     """
-    skeleton = build_skeleton(robot) if skeleton is None else skeleton
     namespace = robot.name if namespace is None else namespace.strip("/")
+    if namespace and not NAMESPACE.fullmatch(namespace):
+        raise InputError(
+            f"namespace {shortened(namespace)}: expected letters, digits and _, with / between names, none beginning "
+            "with a digit"
+        )
+    skeleton = build_skeleton(robot) if skeleton is None else skeleton
     root = Element("robot", name=robot.name)
     root.append(Comment(f" Frames of '{robot.name}' at rest, made from its description by `soft-twin urdf`. "))
     SubElement(root, "link", name=BASE)

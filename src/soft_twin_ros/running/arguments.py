@@ -2,7 +2,6 @@
 
 import difflib
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from soft_twin import load_robot
+from soft_twin.descriptions.kinds_of_value import NAMESPACE
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.descriptions.yaml_file import parse, read_document
 from soft_twin.errors import DescriptionError, UsageError
@@ -19,7 +19,6 @@ from soft_twin_ros.running.graph import Devices, NodeSpec, devices_of, graph
 
 NONE = "none"  # instead of a device that this robot does without
 TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True)
