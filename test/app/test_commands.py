@@ -118,6 +118,16 @@ def test_a_mesh_is_described_and_refused_when_broken(tmp_path, capsys):
     assert "1 of 48 cells are inverted or flat, the first is 0" in printed.err
 
 
+def test_the_quality_of_a_mesh_with_nodes_that_are_not_finite_is_not_told(tmp_path, capsys):
+    mesh = voxel_mesh(np.ones((2, 2, 2), bool), 0.01, "tet4")
+    nodes = np.vstack([np.zeros(3), mesh.nodes])  # the first is no cell's
+    nodes[6] = np.nan
+    write_mesh(Mesh(nodes, mesh.cells + 1, mesh.element), tmp_path / "nan.vtu")
+    assert main(["mesh", "--check", str(tmp_path / "nan.vtu")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and "node 6 is not finite" in printed.err
+
+
 @pytest.mark.parametrize(("scale", "guess"), [(1e3, "20 m, .* in millimetres"), (1e-3, "2e-05 m, .* scaled twice")])
 def test_a_mesh_of_an_implausible_size_is_refused(tmp_path, capsys, scale, guess):
     write_mesh(voxel_mesh(np.ones((2, 2, 2), bool), scale * 0.01, "hex8"), tmp_path / "mesh.vtu")

@@ -100,11 +100,14 @@ def make_mesh(
         check: whether the cells' quality is checked (see `check_mesh`).
 
     Raises:
-        MeshError: wrong shapes, names that are no good, or broken (see `check_mesh`).
+        MeshError: wrong shapes, nodes that are not finite, names that are no good, or broken (see `check_mesh`).
     """
     nodes, cells = np.asarray(nodes, dtype=float), np.asarray(cells, dtype=np.int64)
     _check_arrays(nodes, cells, element, name)
     used, renumbered = np.unique(cells, return_inverse=True)
+    finite = np.isfinite(nodes[used]).all(axis=1)
+    if not finite.all():
+        raise MeshError(f"{name}: node {used[np.argmin(finite)]} is not finite")
     place = np.full(len(nodes), -1)
     place[used] = np.arange(len(used))
     cells = renumbered.reshape(cells.shape)
@@ -126,13 +129,11 @@ def make_mesh(
 
 
 def check_mesh(mesh: Mesh, name: str) -> None:
-    """Refuse a mesh with nodes that are not finite, inverted or sliver cells, or parts that do not hang together.
+    """Refuse a mesh with inverted or sliver cells, or parts that do not hang together.
 
     Raises:
         MeshError: with the numbers.
     """
-    if not np.isfinite(mesh.nodes).all():
-        raise MeshError(f"{name}: node {int(np.argmin(np.isfinite(mesh.nodes).all(axis=1)))} is not finite")
     determinants = jacobians(mesh)[1]
     inverted = np.flatnonzero((determinants <= 0.0).any(axis=1))
     if len(inverted):
