@@ -8,6 +8,7 @@ from soft_twin_msgs.action import MoveTo
 
 from soft_twin.errors import InputError
 from soft_twin.inverse.plate_holder import Held, PlateHolder
+from soft_twin.inverse.targets import TIP
 from soft_twin.twins.plate_orientation import axis_at, axis_of, pitch_roll_of
 from soft_twin_ros.conversions import target_pose, to_pose
 from soft_twin_ros.driver_stops import DriverStops
@@ -27,6 +28,18 @@ def target_tilt(message: Any, frame: str) -> tuple[float, float]:
         InputError: in another frame than `frame`, or its orientation is no unit quaternion.
     """
     return pitch_roll_of(target_pose(message, frame, True)[1][:, 2])
+
+
+def refuse_what_is_not_held(use_orientation: bool, frame: str) -> None:
+    """See that a request is for the orientation of a plate.
+
+    Raises:
+        InputError: it is for another frame, or for a place.
+    """
+    if frame not in ("", TIP):
+        raise InputError(f"target of the frame '{frame}': of a plate it is the orientation of '{TIP}' that is held")
+    if not use_orientation:
+        raise InputError(f"of a plate the orientation of its frame '{TIP}' counts: set use_orientation")
 
 
 def tilted(bend: np.ndarray) -> np.ndarray:
@@ -69,8 +82,7 @@ class PlateMotions(Errands):
             raise InputError("the cables are free: call the service `compensate` with true first")
         if request.tolerance:
             raise InputError("move_to: tolerance [m] is of positions: leave it out, a plate comes within 0.5 deg")
-        if not request.use_orientation or request.frame not in ("", "tip"):
-            raise InputError("move_to: of a plate the orientation of its frame 'tip' counts: set use_orientation")
+        refuse_what_is_not_held(request.use_orientation, request.frame)
         asked, refuse = target_tilt(request.target, self._frame), self._stops.refuse_if_stopped
         await self._targets.aim(asked, request.duration, request.speed, refuse)
         self.end(False, OVERTAKEN)

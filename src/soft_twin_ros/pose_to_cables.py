@@ -59,7 +59,7 @@ from soft_twin_ros.inverse_service import gravity_of
 from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
 from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
-from soft_twin_ros.plate_motions import PlateMotions, miss, target_tilt, tilted
+from soft_twin_ros.plate_motions import PlateMotions, miss, refuse_what_is_not_held, target_tilt, tilted
 from soft_twin_ros.plate_targets import Aimed, PlateTargets
 from soft_twin_ros.qos import COMMAND, NEWEST
 from soft_twin_ros.robot_frames import RobotFrames
@@ -399,8 +399,7 @@ class PoseToCables(ManagedNode):
         return response
 
     def _asked(self, request: SetTarget.Request | SolveIk.Request) -> tuple[float, float]:
-        if not request.use_orientation or request.frame not in ("", "tip"):
-            raise InputError("of a plate the orientation of its frame 'tip' counts: set use_orientation")
+        refuse_what_is_not_held(request.use_orientation, request.frame)
         return target_tilt(request.target, self.base_frame)
 
     def _compensate(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:

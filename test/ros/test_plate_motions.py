@@ -3,7 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
+from soft_twin_msgs.action import MoveTo
 
+from soft_twin.errors import InputError
 from soft_twin_ros.plate_motions import SETTLING, PlateMotions
 
 
@@ -26,3 +28,13 @@ def test_cables_that_do_not_follow_are_given_time_and_are_no_success(motions):
     motions._arrived = 1.01 * SETTLING
     success, told = motions.ending()
     assert not success and "do not follow, by 6.6 mm" in told
+
+
+@pytest.mark.parametrize(
+    ("goal", "message"),
+    [({"frame": "nail", "use_orientation": True}, "target of the frame 'nail'"), ({}, "set use_orientation")],
+)
+def test_what_is_not_held_of_a_plate_is_named(motions, goal, message):
+    motions._stops, motions._held = SimpleNamespace(refuse_if_stopped=lambda: None), SimpleNamespace()
+    with pytest.raises(InputError, match=message):
+        motions.begin("move_to", MoveTo.Goal(**goal)).send(None)
