@@ -29,8 +29,8 @@ class HomingParameters:
         delivery: a winch that gets less than this share of the current it is told feels nothing.
         travel: a cable that is not taut after so much has come off its drum [m].
         abrupt: a winch that turns at less than this share of the pace when its cable is found taut may have been
-            stopped by something else, as by a cable that was caught for a moment: once all are taut and held it is wound in
-            again, as is one that has come free from there; and …
+            stopped by something else, as by a cable that was caught for a moment: once all are taut and held it is
+            wound in again, as is one that has come free from there; and …
         again: … was taut if it then pulls as much within this way [m].
         holding: for so long all are held before that is home: a motor that has just stopped since it turned against its
             current, and not against a cable, runs away from there [s].
