@@ -36,10 +36,10 @@ PLACES = np.array([[0.0, 0.0, 0.01], [0.05, 0.0, 0.01], [0.0, 0.05, 0.01]])  # o
 RESTING = ((0.0, (0.0, 0.0)), *STEPS[1:])
 
 
-def poses(stamp, missed=(), count=3):
-    """Markers that rise by 1 mm a second; those that are missed are NaN."""
+def poses(stamp, missed=(), count=3, nothing=np.nan):
+    """Markers that rise by 1 mm a second; of those that are missed there is `nothing`."""
     rows = PLACES[:count] + [0.0, 0.0, 1e-3 * stamp]
-    rows[[number for number in missed if number < count]] = np.nan
+    rows[[number for number in missed if number < count]] = nothing
     turn = {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}
     return {"poses": [{"position": dict(zip("xyz", row, strict=True)), "orientation": turn} for row in rows.tolist()]}
 
@@ -213,12 +213,13 @@ def test_what_a_recording_lacks_is_told(recorded, tmp_path):
     refused("expected one topic of sensor_msgs/msg/PointCloud2; there is none", recorded(seen=[]))
 
 
-def test_markers_are_means_of_the_last_second_and_their_places_those_without_pressure(recorded, tmp_path):
+@pytest.mark.parametrize("nothing", [np.nan, 0.0])
+def test_markers_are_means_of_the_last_second_and_their_places_those_without_pressure(recorded, tmp_path, nothing):
     """Thirteen in a second; one is seen in every third message, another not after the last step."""
     pytest.importorskip("c3d")
     stamps = np.arange(0.05, 40.0, 0.08)
     missed = [(0,) * int(i % 3 > 0) + (1,) * int(stamp > 25.0) for i, stamp in enumerate(stamps)]
-    seen = [(stamp, poses(stamp, own)) for stamp, own in zip(stamps, missed, strict=True)]
+    seen = [(stamp, poses(stamp, own, nothing=nothing)) for stamp, own in zip(stamps, missed, strict=True)]
     path = recorded(steps=RESTING, markers=seen)
     assert write_frames(path, tmp_path / "scans", NAMES, LIMITS).frames == 3
     assert (tmp_path / "scans" / "frame_0000.ply").is_file()

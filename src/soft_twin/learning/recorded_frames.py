@@ -290,10 +290,12 @@ def _check_frame(recording: Path, message: Message) -> None:
 
 
 def _places(recording: Path, message: Message) -> np.ndarray:
-    """(k, 3) of markers [m], NaN where not seen."""
+    """(k, 3) of markers [m], NaN where not seen; (0, 0, 0), which none that is measured is at, is how many say that."""
     _check_frame(recording, message)
     positions = (pose.position for pose in message.data.poses)
-    return np.array([[own.x, own.y, own.z] for own in positions], float).reshape(-1, 3)
+    places = np.array([[own.x, own.y, own.z] for own in positions], float).reshape(-1, 3)
+    places[~places.any(axis=1)] = np.nan
+    return places
 
 
 def _scan(recording: Path, message: Message) -> Scan:
