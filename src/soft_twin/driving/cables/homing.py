@@ -145,13 +145,18 @@ class SlackTakeUp:
         pulls = pull_per_current * (steady - friction - p.certainty * noise)
         newly = ~self.taut & heard & (smooth.currents >= p.delivery * smooth.told) & (pulls > p.tension)
         self._targets = np.where(newly, displacements, self._targets)
-        sure = (displacements < self._before + p.again) | (motion.newest_rates > self._abrupt)
+        there = displacements < self._before + p.again
+        sure = there | (motion.newest_rates > self._abrupt)
         came_free = self.taut & np.isfinite(self._before) & (displacements > self._targets + p.again)
         smooth.forget(came_free)
         self._doubtful, self.taut = self._doubtful | (newly & ~sure) | came_free, self.taut | newly
-        self._held = self._held + dt if self.taut.all() else 0.0
-        self.found = self._held >= p.holding and not self._doubtful.any()
-        if self._held >= p.holding and not self.found:
+        if (newly & ~there).any():
+            self._held = 0.0
+        elif self.taut.all():
+            self._held += dt
+        held = self.taut.all() and self._held >= p.holding
+        self.found = bool(held and not self._doubtful.any())
+        if held and not self.found:
             self._wind_in_again()
         return self._targets
 

@@ -74,9 +74,15 @@ REMEDY_TIME = 0.5  # [s] in which 1 mm has to be followed
 
 
 class Subject(Protocol):
-    """The code under test: a session and its driver's turn."""
+    """The code under test: a session and its driver's turn.
+
+    Attributes:
+        session: what a user calls.
+        scale: how many times as long its cables are as the campaign's.
+    """
 
     session: object
+    scale: float
 
     def tick(self) -> None:
         """One turn of the loop of the driver that is there, if one is."""
@@ -87,6 +93,8 @@ class Subject(Protocol):
 
 class SessionSubject:
     """soft_twin's own session with its cables' driver."""
+
+    scale = 1.0
 
     def __init__(self, case: Case, world: MotorWorld):
         from soft_twin.driving.session import ActuatorSession
@@ -195,8 +203,8 @@ class MotorRun:
 
     def _wait_for_rest(self) -> None:
         """A long cable of a stiff body takes its time to unwind."""
-        end = self.world.clock.now + REST
-        while self.world.clock.now < end and np.abs(self.world.winches.rates()).max() > AT_REST:
+        end, at_rest = self.world.clock.now + REST, AT_REST / max(self._subject.scale, 1.0)
+        while self.world.clock.now < end and np.abs(self.world.winches.rates()).max() > at_rest:
             self._until(self.world.clock.now + LOOK)
 
     def _try(self, name: str) -> str:

@@ -25,9 +25,9 @@ class DrumSubject(SessionSubject):
     """soft_twin's own session of the robot with the other drum, in lengths of the campaign's own."""
 
     def __init__(self, case: Case, world: MotorWorld):
-        scale, other = on_other_drum(case)
+        self.scale, other = on_other_drum(case)
         super().__init__(other, world)
-        self.session = Ruler(self.session, scale)
+        self.session = Ruler(self.session, self.scale)
 
 
 class DrumCampaign(MotorCampaign):
