@@ -6,6 +6,7 @@ import numpy as np
 from geometry_msgs.msg import Vector3Stamped
 
 from soft_twin.errors import InputError
+from soft_twin.inverse.recent import Recent
 from soft_twin_ros.conversions import gravity_vector, out_of_step, to_seconds
 from soft_twin_ros.node import NO_TIME, RobotNode
 from soft_twin_ros.qos import NEWEST
@@ -19,6 +20,7 @@ class GravitySamples:
     Attributes:
         waiting: stamp [s] and gravity (3,) [m/s²] of a sample that nobody has taken yet.
         newest: gravity of the newest usable one; None: there was none.
+        recent: all that are not older than it by more than `stale_after`.
         heard: when that came, on the steady clock [s]; at first: when listening began.
         refused: how many samples, by reason.
         refusal: why the last one was refused; "" where it was not.
@@ -29,6 +31,7 @@ class GravitySamples:
         self._node, self._frame, self._stamp = node, frame, 0.0
         self.waiting: tuple[float, np.ndarray] | None = None
         self.newest: np.ndarray | None = None
+        self.recent: Recent[np.ndarray] = Recent()
         self.heard = node.steady_now()
         self.refused: Counter[str] = Counter()
         self.refusal = ""
@@ -42,6 +45,10 @@ class GravitySamples:
     def measured(self, silent_after: float) -> np.ndarray | None:
         """The newest gravity (3,) [m/s²]; None: there was none for longer than that [s]."""
         return self.newest if self.silence <= silent_after else None
+
+    def measured_at(self, stamp: float, silent_after: float) -> np.ndarray | None:
+        """What was measured nearest to `stamp` [s]; None: nothing within that [s], or no sample came for longer."""
+        return self.recent.at(stamp, silent_after) if self.silence <= silent_after else None
 
     def take(self) -> tuple[float, np.ndarray]:
         """The sample that is waiting."""
@@ -72,3 +79,4 @@ class GravitySamples:
         else:
             self._stamp, self.heard, self.refusal = stamp, self._node.steady_now(), ""
             self.waiting, self.newest = (stamp, gravity), gravity
+            self.recent.add(stamp, gravity, stale_after)

@@ -34,6 +34,7 @@ from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_answer import PlateAnswer, answer
 from soft_twin.inverse.plate_holder import Held, Once
 from soft_twin.inverse.plate_rest import Measured, straight_rest
+from soft_twin.inverse.recent import Recent
 from soft_twin.robots.alignment_file import read_alignment, write_alignment
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.links import plate_link
@@ -52,6 +53,7 @@ from soft_twin_ros.conversions import (
     positions_in_order,
     shape_message,
     to_pose,
+    to_seconds,
 )
 from soft_twin_ros.conversions import header as header_of
 from soft_twin_ros.gravity_samples import GravitySamples
@@ -122,6 +124,7 @@ class PoseToCables(ManagedNode):
         self._base = GravitySamples(self, "gravity", self.base_frame)
         self._plate = GravitySamples(self, f"{self.robot.plate_imu.name}/gravity", self.frame(plate_link(plate)))
         self._cables: JointState | None = None
+        self._recent_cables: Recent[JointState] = Recent()
         self._cables_heard = -np.inf
         self._held: Held | None = None
         self._holding, self._stamp, self._duration = False, 0.0, NAN
@@ -298,22 +301,28 @@ class PoseToCables(ManagedNode):
             self._holding = False
             self._holder.look(measured, dt)
             return None
-        if not self._holding and measured.displacements is not None:
+        if not self._holding and measured.wound is not None:
             self._holder.look(measured, dt)
-            self._holder.begin_at(measured.displacements)
+            self._holder.begin_at(measured.wound)
             self._controller.aim(*self._controller.target, max(self.parameters.ramp, FIRST_RAMP))
         self._holding = True
         return self._holder.update(measured, dt)
 
     def _measured(self) -> Measured:
-        silent_after, cables = self.parameters.silent_after, self._cables
-        base, plate = self._base.measured(silent_after), self._plate.measured(silent_after)
+        """What was measured when the tick's sample was: samples of one IMU may come later than all else."""
+        stamp, silent_after, newest = self._stamp, self.parameters.silent_after, self._cables
+        base, plate = (samples.measured_at(stamp, silent_after) for samples in (self._base, self._plate))
         self._no_cables = ""
-        if cables is None or self.steady_now() - self._cables_heard > silent_after:
+        if newest is None or self.steady_now() - self._cables_heard > silent_after:
             return Measured(base, plate)
-        names = self.robot.cable_names
+        names, then = self.robot.cable_names, self._recent_cables.at(stamp, silent_after)
         try:
-            return Measured(base, plate, efforts_in_order(cables, names), positions_in_order(cables, names))
+            wound = positions_in_order(newest, names)
+            if then is not None:
+                return Measured(base, plate, efforts_in_order(then, names), positions_in_order(then, names), wound)
+            ahead = to_seconds(newest.header.stamp) - stamp
+            self._no_cables = f"cables/state: none was stamped when gravity was, the last {ahead:+.2f} s from it"
+            return Measured(base, plate, newest=wound)
         except InputError as error:
             self._no_cables = str(error)
             return Measured(base, plate)
@@ -334,6 +343,7 @@ class PoseToCables(ManagedNode):
 
     def _take_cables(self, message: JointState) -> None:
         self._cables, self._cables_heard = message, self.steady_now()
+        self._recent_cables.add(to_seconds(message.header.stamp), message, self.parameters.stale_after)
 
     def _take_target(self, message: PoseStamped) -> None:
         try:

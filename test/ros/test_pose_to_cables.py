@@ -42,6 +42,28 @@ class Plate:
         self._cables.publish(joint_state(now, self.names, np.zeros(3), np.full(3, 2.0)))
         for topic in topics:
             self._gravity[topic].publish(vector_message(now, self._frames[topic], DOWN))
+        self.spin()
+
+    def tell_cables(self, stamp, displacements, tensions):
+        """The cables' state at that time, until the node has heard it."""
+        before = self.node._cables
+        self._cables.publish(joint_state(stamp, self.names, displacements, tensions))
+        self.spin_until(lambda: self.node._cables is not before)
+
+    def tell_gravity(self, stamp, topic, gravity):
+        """A sample of that time, until the node has heard it."""
+        samples = self.node._base if topic == "gravity" else self.node._plate
+        before = samples.heard
+        self._gravity[topic].publish(vector_message(stamp, self._frames[topic], gravity))
+        self.spin_until(lambda: samples.heard != before)
+
+    def spin_until(self, done):
+        end = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < end, self.node.health()
+            self.spin()
+
+    def spin(self):
         end = time.monotonic() + PERIOD
         while time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.001)
@@ -97,6 +119,35 @@ def test_cables_that_make_no_sense_are_told_as_long_as_they_are_heard(plate):
     plate.names = ["cable_1", "cable_2", "other"]
     plate.say_until(lambda: "cable_3" in plate.node.health().values.get("refusal", ""), *IMUS)
     plate.names = plate.node.robot.cable_names
+    plate.say_until(lambda: "refusal" not in plate.node.health().values, *IMUS)
+
+
+@pytest.mark.parametrize("late", [IMUS, ("plate/gravity",), ("gravity",)])
+def test_what_is_seen_late_is_taken_with_what_was_measured_at_its_own_time(plate, monkeypatch, late):
+    """An IMU's node that was halted tells what was before the motors let go, and before the base turned."""
+    told, holder = [], plate.node._holder
+    update = holder.update
+    monkeypatch.setattr(holder, "update", lambda measured, dt: told.append(measured) or update(measured, dt))
+    now, lying = time.time(), np.array([9.81, 0.0, 0.0])
+    then = now - 0.4
+    for stamp, pulled, tension in ((then, 0.004, 20.0), (now, 0.0, 0.0)):
+        plate.tell_cables(stamp, np.full(3, pulled), np.full(3, tension))
+    for topic in IMUS:
+        plate.tell_gravity(then, topic, DOWN)
+        if topic not in late:
+            plate.tell_gravity(now, topic, lying)
+    measured = told[-1]
+    np.testing.assert_array_equal([measured.base, measured.plate], [DOWN, DOWN])
+    assert (measured.tensions[0], measured.displacements[0], measured.newest[0]) == (20.0, 0.004, 0.0)
+
+
+def test_cables_of_another_time_than_gravity_are_no_measurement_and_are_told(plate):
+    now = time.time()
+    plate.tell_cables(now - 5.0, np.zeros(3), np.full(3, 2.0))
+    for topic in IMUS:
+        plate.tell_gravity(now, topic, DOWN)
+    told = "cables/state: none was stamped when gravity was, the last -5.00 s from it"
+    assert plate.node.health().values["refusal"] == told
     plate.say_until(lambda: "refusal" not in plate.node.health().values, *IMUS)
 
 

@@ -142,7 +142,7 @@ class PlateHolder:
         """
         self._sight, wrong = self._look(measured, dt, self._twist_held())
         sight = self._sight
-        lagging = self._away(finite(measured.displacements))
+        lagging = self._away(measured.wound)
         wrong = "; ".join(word for word in (wrong, lagging) if word)
         astray = self._goes_astray(None if wrong else sight, dt)
         wrong = wrong or astray
@@ -151,8 +151,9 @@ class PlateHolder:
         self.controller.model.bear(self.gravity, self.borne)
         closed = self.closed and not wrong
         before = self.controller.command
-        tensions = finite(measured.tensions)
-        tick = self.controller.update(sight if closed else None, dt, tensions, finite(measured.displacements))
+        tensions, wound = finite(measured.tensions), finite(measured.displacements)
+        wound = measured.wound if wound is None else wound
+        tick = self.controller.update(sight if closed else None, dt, tensions, wound)
         self._relieve(tick)
         self._speed = 0.0 if before is None else float(np.abs(tick.displacements - before).max()) / dt
         resting, wanted = tick.progress >= 1.0, self.controller.model.tensions

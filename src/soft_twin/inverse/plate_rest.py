@@ -24,18 +24,25 @@ SPREADS = PayloadParameters()  # of tensions and of the body's stiffness
 
 @dataclass(frozen=True)
 class Measured:
-    """What is measured; None: not known now.
+    """What is measured, all at one time; None: not known.
 
     Attributes:
         base, plate: (3,) gravity in base_link, and in the plate's frame [m/s²].
         tensions: (c,) of the cables [N].
         displacements: (c,) cable pulled in [m].
+        newest: (c,) cable pulled in as it was told last, where the rest is older [m]; None: `displacements` are.
     """
 
     base: np.ndarray | None
     plate: np.ndarray | None
     tensions: np.ndarray | None = None
     displacements: np.ndarray | None = None
+    newest: np.ndarray | None = None
+
+    @property
+    def wound(self) -> np.ndarray | None:
+        """(c,) cable pulled in by now [m]; None: not known."""
+        return finite(self.displacements if self.newest is None else self.newest)
 
     @property
     def lost(self) -> str:
