@@ -31,7 +31,7 @@ class GravitySamples:
         self._node, self._frame, self._stamp = node, frame, 0.0
         self.waiting: tuple[float, np.ndarray] | None = None
         self.newest: np.ndarray | None = None
-        self.recent: Recent[np.ndarray] = Recent()
+        self.recent = Recent()
         self.heard = node.steady_now()
         self.refused: Counter[str] = Counter()
         self.refusal = ""
@@ -47,7 +47,7 @@ class GravitySamples:
         return self.newest if self.silence <= silent_after else None
 
     def measured_at(self, stamp: float, silent_after: float) -> np.ndarray | None:
-        """What was measured nearest to `stamp` [s]; None: nothing within that [s], or no sample came for longer."""
+        """Gravity (3,) at `stamp` [s], as `Recent.at`; None: nothing within that [s], or no sample came for longer."""
         return self.recent.at(stamp, silent_after) if self.silence <= silent_after else None
 
     def take(self) -> tuple[float, np.ndarray]:

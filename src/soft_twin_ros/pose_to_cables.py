@@ -123,13 +123,12 @@ class PoseToCables(ManagedNode):
         self._wanted = self.parameters.model
         self._base = GravitySamples(self, "gravity", self.base_frame)
         self._plate = GravitySamples(self, f"{self.robot.plate_imu.name}/gravity", self.frame(plate_link(plate)))
-        self._cables: JointState | None = None
-        self._recent_cables: Recent[JointState] = Recent()
-        self._cables_heard = -np.inf
+        self._cables: tuple[float, np.ndarray] | None = None  # stamp [s], tensions and displacements (2, c)
+        self._recent_cables, self._cables_heard = Recent(), -np.inf
         self._held: Held | None = None
         self._holding, self._stamp, self._duration = False, 0.0, NAN
         self._newest = 0.0  # stamp [s] of the newest sample of the last tick
-        self._lost = self._no_model = self._no_cables = ""
+        self._lost = self._no_model = self._no_cables = self._wrong_cables = ""
         self._next_picture = self.steady_now()
         self._background = Background(self, "models")
         twin = self._holder.observer.plate.twin
@@ -310,22 +309,17 @@ class PoseToCables(ManagedNode):
 
     def _measured(self) -> Measured:
         """What was measured when the tick's sample was: samples of one IMU may come later than all else."""
-        stamp, silent_after, newest = self._stamp, self.parameters.silent_after, self._cables
+        stamp, silent_after = self._stamp, self.parameters.silent_after
         base, plate = (samples.measured_at(stamp, silent_after) for samples in (self._base, self._plate))
-        self._no_cables = ""
-        if newest is None or self.steady_now() - self._cables_heard > silent_after:
+        heard = self.steady_now() - self._cables_heard <= silent_after
+        self._no_cables = self._wrong_cables if heard else ""
+        if not heard or self._cables is None:
             return Measured(base, plate)
-        names, then = self.robot.cable_names, self._recent_cables.at(stamp, silent_after)
-        try:
-            wound = positions_in_order(newest, names)
-            if then is not None:
-                return Measured(base, plate, efforts_in_order(then, names), positions_in_order(then, names), wound)
-            ahead = to_seconds(newest.header.stamp) - stamp
-            self._no_cables = f"cables/state: none was stamped when gravity was, the last {ahead:+.2f} s from it"
+        (told, (_, wound)), then = self._cables, self._recent_cables.at(stamp, silent_after)
+        if then is None:
+            self._no_cables = f"cables/state: none was stamped when gravity was, the last {told - stamp:+.2f} s from it"
             return Measured(base, plate, newest=wound)
-        except InputError as error:
-            self._no_cables = str(error)
-            return Measured(base, plate)
+        return Measured(base, plate, *then, newest=wound)
 
     def _offer_all(self) -> None:
         self._commands = self.offer(JointState, "cables/command", COMMAND)
@@ -342,8 +336,14 @@ class PoseToCables(ManagedNode):
         self.offer_waiting(Trigger, "align", self._align)
 
     def _take_cables(self, message: JointState) -> None:
-        self._cables, self._cables_heard = message, self.steady_now()
-        self._recent_cables.add(to_seconds(message.header.stamp), message, self.parameters.stale_after)
+        names, stamp, self._cables_heard = self.robot.cable_names, to_seconds(message.header.stamp), self.steady_now()
+        try:
+            values = np.array([efforts_in_order(message, names), positions_in_order(message, names)])
+        except InputError as error:
+            self._cables, self._wrong_cables = None, str(error)
+            return
+        self._cables, self._wrong_cables = (stamp, values), ""
+        self._recent_cables.add(stamp, values, self.parameters.stale_after)
 
     def _take_target(self, message: PoseStamped) -> None:
         try:

@@ -125,30 +125,51 @@ def test_cables_that_make_no_sense_are_told_as_long_as_they_are_heard(plate):
 @pytest.mark.parametrize("late", [IMUS, ("plate/gravity",), ("gravity",)])
 def test_what_is_seen_late_is_taken_with_what_was_measured_at_its_own_time(plate, monkeypatch, late):
     """An IMU's node that was halted tells what was before the motors let go, and before the base turned."""
-    told, holder = [], plate.node._holder
-    update = holder.update
-    monkeypatch.setattr(holder, "update", lambda measured, dt: told.append(measured) or update(measured, dt))
-    now, lying = time.time(), np.array([9.81, 0.0, 0.0])
+    told, now, lying = what_the_holder_is_told(plate, monkeypatch), time.time(), np.array([9.81, 0.0, 0.0])
     then = now - 0.4
     for stamp, pulled, tension in ((then, 0.004, 20.0), (now, 0.0, 0.0)):
         plate.tell_cables(stamp, np.full(3, pulled), np.full(3, tension))
-    for topic in IMUS:
+    for topic in set(IMUS) - set(late):
         plate.tell_gravity(then, topic, DOWN)
-        if topic not in late:
-            plate.tell_gravity(now, topic, lying)
+        plate.tell_gravity(now, topic, lying)
+    for topic in late:
+        plate.tell_gravity(then, topic, DOWN)
     measured = told[-1]
     np.testing.assert_array_equal([measured.base, measured.plate], [DOWN, DOWN])
     assert (measured.tensions[0], measured.displacements[0], measured.newest[0]) == (20.0, 0.004, 0.0)
 
 
+def test_between_two_samples_gravity_of_a_base_that_turns_was_between_them(plate, monkeypatch):
+    """A base that turns by 30° a second does so by 1.5° from sample to sample where these come every 50 ms."""
+    told, now, rate = what_the_holder_is_told(plate, monkeypatch), time.time(), np.radians(30.0)
+
+    def at(stamp):
+        turned = rate * (stamp - now)
+        return 9.81 * np.array([np.sin(turned), 0.0, -np.cos(turned)])
+
+    for stamp, topic in ((now, "gravity"), (now + 0.05, "gravity"), (now + 0.025, "plate/gravity")):
+        plate.tell_gravity(stamp, topic, at(stamp))
+    np.testing.assert_allclose(told[-1].base, told[-1].plate, atol=2e-3)
+
+
 def test_cables_of_another_time_than_gravity_are_no_measurement_and_are_told(plate):
     now = time.time()
-    plate.tell_cables(now - 5.0, np.zeros(3), np.full(3, 2.0))
+    plate.node.set_parameters([Parameter("silent_after", value=60.0)])
+    plate.tell_cables(now - 100.0, np.zeros(3), np.full(3, 2.0))
     for topic in IMUS:
         plate.tell_gravity(now, topic, DOWN)
-    told = "cables/state: none was stamped when gravity was, the last -5.00 s from it"
+    told = "cables/state: none was stamped when gravity was, the last -100.00 s from it"
     assert plate.node.health().values["refusal"] == told
     plate.say_until(lambda: "refusal" not in plate.node.health().values, *IMUS)
+
+
+def what_the_holder_is_told(plate, monkeypatch):
+    """What it is told from now on, while no IMU counts as silent."""
+    told, holder = [], plate.node._holder
+    update = holder.update
+    monkeypatch.setattr(holder, "update", lambda measured, dt: told.append(measured) or update(measured, dt))
+    plate.node.set_parameters([Parameter("silent_after", value=60.0)])
+    return told
 
 
 def both_wait_too_early(node):
