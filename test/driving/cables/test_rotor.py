@@ -426,3 +426,27 @@ def test_what_was_missed_in_a_halt_and_comes_in_two_parts_is_no_jump(first, sens
     line.run(0.5)
     assert line.verdict == (0, 0)
     assert abs(_counted(line)) < 2.0
+
+
+@pytest.mark.parametrize("tail", [1, 2, 3])
+@pytest.mark.parametrize("sense", [1.0, -1.0])
+def test_the_last_of_what_waited_has_waited_too_though_nothing_is_owed_any_more(tail, sense):
+    """A period that is taken for 1 % longer than it is, and what was on its way before, make up for some samples."""
+    line = Line(0.0, period=0.004)
+    line.run(1.0)
+    line.start, believed = line.angle - line.rotor.counts, 1.01 * line.period
+    for _ in range(50):
+        line.rotor.update([], TICK, believed)
+    while line.rotor.owed > 0.02:
+        line.rotor.update(line.collect(8.0 * line.period), TICK, believed)
+    turning = []
+    for _ in range(6):
+        before, line.speed = line.speed, line.speed + 0.12 * sense * FAST
+        line.angle += 0.5 * (before - line.speed) * line.period  # it has turned by the mean of both
+        turning += line.collect(line.period)
+    line.rotor.update(turning, TICK, believed)
+    assert line.rotor.owed == 0.0
+    line.rotor.update(line.collect((1 + tail) * line.period), TICK, believed)
+    line.run(0.5)
+    assert line.verdict == (0, 0)
+    assert abs(_counted(line)) < 2.0

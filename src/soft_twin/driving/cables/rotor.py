@@ -166,7 +166,7 @@ class Rotor:
             self._take(sample, period or silence / len(fresh))
         caught_up = period * len(fresh) > silence + RUSH  # with what was taken for lost before
         if was_late or self.late or caught_up:  # what comes has taken another time than passes here
-            self._slips.restart()
+            self._slips.restart(RUSH)
         else:
             speeds = [sample.speed_rpm * COUNTS_PER_RPM for sample in (before, *fresh)]
             self._slips.compare(self.counts - start, speeds, silence, look, period or SHORTEST_PERIOD)

@@ -39,8 +39,10 @@ class SampleTime:
         lost: whether the newest samples come so late that some before them must have been lost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, waited: float = 0.0) -> None:
+        """Samples of before may have waited somewhere for so long [s], and what waited with them comes now."""
         self._seen_after = 0.0  # how old the newest sample was when it was seen [s]
+        self._waited = waited
         self.lost = False
 
     def advance(self, elapsed: float, count: int, period: float, look: float = math.inf) -> float:
@@ -53,6 +55,8 @@ class SampleTime:
             look: since the host has looked before [s]: the newest was not there then.
         """
         seen_after, latest = self._seen_after + elapsed - count * period, min(look, period) + ON_ITS_WAY
+        seen_after += min(max(-seen_after, 0.0), self._waited)
+        self._waited = max(self._waited - elapsed, 0.0)
         self.lost = seen_after > latest + UNTIMED * period
         self._seen_after = min(max(seen_after, 0.0), latest)
         return count * period + seen_after - self._seen_after
@@ -69,10 +73,10 @@ class SlipSum:
         self._unrest = 0.0  # largest recent change of the speed from sample to sample [counts/s]
         self._time = SampleTime()
 
-    def restart(self) -> None:
-        """What was left unexplained has been named, or has taken a time that nobody knows."""
+    def restart(self, waited: float = 0.0) -> None:
+        """What was left unexplained has been named, or has taken a time that nobody knows; see SampleTime."""
         self._drift = self._way = self._slips = self._blur = self._excused = 0.0
-        self._time = SampleTime()
+        self._time = SampleTime(waited)
 
     def forget(self, dt: float) -> None:
         """Let `dt` seconds pass."""
