@@ -62,7 +62,7 @@ if __name__ == "__main__":
 
 SLEEPERS = """
 import fcntl, os, sys, time
-from soft_twin.parallel import Workers, compute_all
+from soft_twin import parallel
 
 def sleep(case):
     file = open(f"{sys.argv[1]}/{os.getpid()}.pid", "a")
@@ -70,8 +70,20 @@ def sleep(case):
     time.sleep(600.0)
 
 if __name__ == "__main__":
-    compute_all(sleep, range(8), Workers(2))
+    parallel.compute_all(sleep, range(8), parallel.Workers(2))
 """
+
+# Likewise, as a study of the command line.
+STUDY = (
+    SLEEPERS.partition("if __name__")[0]
+    + """
+if __name__ == "__main__":
+    from soft_twin.app.cli import main
+    from soft_twin.studies import poke
+    poke.run = lambda folder, data: str(parallel.compute_here(sleep, range(8), "naps"))
+    sys.exit(main(["validate", "poke", "--workers", "2", "--out", sys.argv[1]]))
+"""
+)
 
 
 @pytest.mark.parametrize("workers", [Workers(), Workers(2)], ids=["here", "joblib"])
@@ -174,6 +186,28 @@ def test_processes_end_with_who_started_them_in_the_middle_of_their_cases(tmp_pa
         _waited_for(lambda: [path for path in sleepers if not _is_held(path)], 2)
     finally:
         parent.kill()
+        for path in tmp_path.glob("*.pid"):
+            if _is_held(path):
+                os.kill(int(path.stem), signal.SIGKILL)
+
+
+def test_a_command_that_is_ended_says_what_is_kept_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    program = tmp_path / "study.py"
+    program.write_text(STUDY)
+    command = subprocess.Popen([sys.executable, program, tmp_path], stderr=subprocess.PIPE, text=True)
+    try:
+        sleepers = _waited_for(lambda: [path for path in tmp_path.glob("*.pid") if _is_held(path)], 2)
+        command.send_signal(signal.SIGTERM)
+        command.send_signal(signal.SIGTERM)  # as `timeout` does, to the process and to its group
+        told = command.communicate(timeout=60.0)[1]
+        assert (command.returncode, told.strip()) == (
+            130,
+            "soft-twin: interrupted; 0 of 8 naps are kept, the same again goes on",
+        )
+        _waited_for(lambda: [path for path in sleepers if not _is_held(path)], 2)
+    finally:
+        command.kill()
         for path in tmp_path.glob("*.pid"):
             if _is_held(path):
                 os.kill(int(path.stem), signal.SIGKILL)

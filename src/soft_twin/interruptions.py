@@ -1,7 +1,11 @@
-"""What a terminal asks of all processes in it: a process that serves another leaves it to that one when it ends."""
+"""What a terminal asks of all processes in it: a process that serves another leaves it to that one when it ends.
+
+And what ends one process, as `timeout`, shells and service managers do: to it, that is a Ctrl-C.
+"""
 
 import contextlib
 import signal
+import threading
 from collections.abc import Iterator
 
 INTERRUPTIONS = signal.SIGINT, signal.SIGHUP, signal.SIGQUIT
@@ -18,3 +22,26 @@ def left_to_this_process() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def ended_as_interrupted() -> Iterator[None]:
+    """In this block SIGTERM raises KeyboardInterrupt, once: `timeout` sends it twice. Not where it has a meaning
+    already, nor in other threads than the main one, which cannot give it any."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    asked = False
+
+    def interrupt(*_: object) -> None:
+        nonlocal asked
+        first, asked = not asked, True
+        if first:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -8,12 +8,17 @@ import sys
 from soft_twin.app import COMMANDS
 from soft_twin.errors import SoftTwinError
 from soft_twin.files import NO_ROOM
+from soft_twin.interruptions import ended_as_interrupted
 from soft_twin.requirements import check_requirements
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; its exit status: 0 done, 2 a clear message about what is wrong, 130 interrupted."""
-    argv = sys.argv[1:] if argv is None else argv
+    with ended_as_interrupted():
+        return _status(sys.argv[1:] if argv is None else argv)
+
+
+def _status(argv: list[str]) -> int:
     if sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")  # what the terminal's encoding does not have
     try:

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import hashlib
 import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,12 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _emulate(device: Device, script: FaultScript, seconds: float, link: Path | None) -> None:
     """Until its time is over, or somebody ends it."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # which shells send to what runs beside them
     try:
         _announce(device, link)
         _live(device, script, seconds, link)
     finally:
-        signal.signal(signal.SIGTERM, before)
         device.close()
         if link and _leads_to(link, device.address):
             link.unlink()
