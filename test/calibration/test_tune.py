@@ -1,9 +1,11 @@
 """E and damping by a recorded release: the truth comes back, in few simulations; broken recordings are one line."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
+import yaml
 from known_release import DT, GRAVITY, TRUTH
 
 from soft_twin.app.cli import main
@@ -14,6 +16,22 @@ from soft_twin.calibration.tuned import Tuned
 from soft_twin.errors import RecordingError
 from soft_twin.parallel import Workers
 from soft_twin.recording.simulated import SimulatedRecording
+
+BAR = """
+robot:
+  name: bar
+  kind: fem
+  body:
+    mesh: {voxels: {cells: [1, 1, 4], size: [0.02, 0.02, 0.12], element: hex20r}}
+    materials: [{model: neo_hookean, young_modulus: 300000.0, poisson_ratio: 0.3, density: 1000.0}]
+    damping: {rayleigh_mass: 1.0, rayleigh_stiffness: 0.05}
+    clamped: base
+  cables:
+    - {name: pull, start: [0.004, 0.0, 0.0], end: [0.004, 0.0, 0.12], tension: [0.0, 5.0], displacement: [-0.01, 0.01],
+       stiffness: 4000.0}
+  frames: {tip: {nodes: tip}}
+  target: {tip: [0.0, 0.0, 0.119]}
+"""
 
 
 def test_the_truth_comes_back_in_few_simulations_and_what_is_not_seen_stays(found):
@@ -77,6 +95,25 @@ def test_another_content_of_the_description_is_another_grid(robot, release, tmp_
     said = []
     assert search_grid(path, release, Workers(), tmp_path / "store", said.append, **axes).errors == light.errors
     assert said == []
+
+
+def test_what_is_told_names_the_keys_of_the_description_of_any_kind(robot, found, tmp_path):
+    path = tmp_path / "bar.yaml"
+    path.write_text(BAR, encoding="utf-8")
+    times = DT * np.arange(11)
+    straight = Release(times, np.tile([0.0, 0.0, 0.12], (11, 1)), GRAVITY)
+    fallen = np.vstack([straight.tips[:1], released_twin(path, straight, DT).positions()[:, 0]])
+    bar = tune(path, dataclasses.replace(straight, tips=fallen), dt=DT)
+    assert bar.values["young_modulus"] / bar.values["density"] == pytest.approx(300.0, rel=5e-3)
+    for description, tuned in ((robot.path, found), (path, bar)):
+        body = yaml.safe_load(description.read_text(encoding="utf-8"))["robot"]["body"]
+        keys = re.findall(r"^  (\S+): ", tuned.in_words(), re.MULTILINE)
+        assert len(keys) == 4
+        for key in keys:
+            value = body
+            for step in re.findall(r"\w+", key):
+                value = value[int(step) if step.isdigit() else step]
+            assert isinstance(value, float)
 
 
 def test_the_total_error_is_the_papers():

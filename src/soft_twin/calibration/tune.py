@@ -19,7 +19,7 @@ since such a motion says less of E than a release with slack cables, from which 
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import ConvergenceError, RecordingError
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.parallel import Say, Workers, compute_all, time_left
+from soft_twin.robots import load_robot
 
 MODULI = (0.50e6, 0.65e6, 0.80e6, 1.00e6, 1.20e6)  # [Pa]
 DAMPINGS = (0.10, 0.30, 0.50, 0.70, 1.00)  # α [1/s] = β [s]
@@ -157,7 +158,8 @@ def tune(
     except KeyboardInterrupt as interrupt:
         kept = f"; {fit.count} simulations are kept, the same again goes on" if store is not None else ""
         raise KeyboardInterrupt(f"interrupted{kept}") from interrupt
-    return fit.tuned(found.x, found.fun, found.jac, ended=found.status > 0)
+    tuned = fit.tuned(found.x, found.fun, found.jac, ended=found.status > 0)
+    return replace(tuned, material_key=load_robot(str(path)).material_key)
 
 
 def _simulated(

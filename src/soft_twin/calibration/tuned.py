@@ -43,6 +43,7 @@ class Tuned:
         tips: (k, 3) of the twin with these values [m].
         distance: rms, of the tips of twin and recording [m].
         remarks: what who takes the values should know.
+        material_key: where in the description's `body` the material stands.
     """
 
     values: dict[str, float]
@@ -53,6 +54,7 @@ class Tuned:
     tips: np.ndarray = field(repr=False)
     distance: float = np.nan
     remarks: tuple[str, ...] = ()
+    material_key: str = "material"
 
     def in_words(self) -> str:
         """With what stands in the description then."""
@@ -66,8 +68,8 @@ class Tuned:
             return f"{told} robot.emulated:\n  {rubs}"
         return (
             f"{told} robot.body:\n"
-            f"  material.young_modulus: {values['young_modulus']:.0f}  # {spread['young_modulus']}\n"
-            f"  material.density: {values['density']:.1f}  # {spread['density']}, known beforehand\n"
+            f"  {self.material_key}.young_modulus: {values['young_modulus']:.0f}  # {spread['young_modulus']}\n"
+            f"  {self.material_key}.density: {values['density']:.1f}  # {spread['density']}, known beforehand\n"
             f"  damping.rayleigh_mass: {values['mass_damping']:.4g}  # {spread['mass_damping']}\n"
             f"  damping.rayleigh_stiffness: {values['stiffness_damping']:.4g}  # {spread['stiffness_damping']}"
         )

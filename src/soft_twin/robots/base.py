@@ -137,6 +137,11 @@ class DrivenRobot(Robot):
         return []
 
     @property
+    @abstractmethod
+    def material_key(self) -> str:
+        """Where in its description's `body` the first material stands."""
+
+    @property
     def plate_imu(self) -> ImuPlace | None:
         """The IMU on the plate that is its tip; None: there is none."""
         return None

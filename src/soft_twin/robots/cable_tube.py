@@ -35,6 +35,10 @@ class CableTube(FemRobot):
         """The tube: its segments, diameters, material and meshes."""
         return self.tube.body
 
+    @property
+    def material_key(self) -> str:
+        return "material"
+
     def build_twin(self, backend="fem", mesh=None, element=None, material=None) -> "Twin":
         """The robot's physical twin; what is not given comes from the description.
 

@@ -49,6 +49,10 @@ class FemRobot(DrivenRobot):
         return [plate.name for plate in self.description.body.plates]
 
     @property
+    def material_key(self) -> str:
+        return "materials[0]"
+
+    @property
     def muscle_names(self) -> list[str]:
         return [muscle.name for muscle in self.description.muscles]
 
