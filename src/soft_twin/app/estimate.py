@@ -10,6 +10,7 @@ from soft_twin.files import whole_file
 from soft_twin.recording.imu import read_imu_recording
 from soft_twin.sensing.ekf import OrientationEkf
 from soft_twin.sensing.orientation import OrientationTrack
+from soft_twin.sensing.recorded_units import unit_doubts
 from soft_twin.sensing.vqf_orientation import VqfOrientation
 
 FILTERS = {"ekf": OrientationEkf, "vqf": VqfOrientation}
@@ -40,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         recording.time,
     )
     _check(track, arguments.recording)
+    doubts = unit_doubts(recording.angular_velocity, recording.specific_force, recording.steps)
     try:
         with whole_file(arguments.out) as partial:
             np.savez(partial, quat=track.quaternion_wxyz, bias=track.gyroscope_bias, std=track.std)
@@ -50,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"gyroscope bias at the end [°/s]: {np.array2string(np.degrees(track.gyroscope_bias[-1]), precision=3)}")
     if len(track.nis):
         print(f"normalised innovation squared: {track.nis.mean():.2f} on average (1: all that the model allows)")
+    for doubt in doubts:
+        print(f"note: {doubt}")
     print(f"written: {arguments.out}")
     return 0
 

@@ -36,6 +36,13 @@ class ImuRecording:
     time: np.ndarray | None = None
     temperature: np.ndarray | None = None
 
+    @property
+    def steps(self) -> np.ndarray:
+        """(n,) time from each sample to the next [s]; to one after the last, the usual time."""
+        if self.time is None:
+            return np.full(len(self.angular_velocity), 1.0 / self.rate)
+        return np.append(np.diff(self.time), 1.0 / self.rate)
+
 
 def read_imu_recording(path: str | Path, topic: str | None = None) -> ImuRecording:
     """The recording in a file; its ending says what it is.
