@@ -211,6 +211,13 @@ def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) ->
     return [found[index] for index in range(len(cases))]
 
 
+def compute_in_turn(work: Callable[[Any], Any], cases: Sequence[Any], name: str) -> list[Any]:
+    """As `compute_here`, one case after the other in this process, whoever `working_with` says: where side by side they
+    would take each other's time."""
+    with working_with(Workers(1)):
+        return compute_here(work, cases, name)
+
+
 class Progress:
     """Shows progress on stderr: on a terminal in one line that is overwritten, elsewhere, for logs, in a line now and
     then. An empty line ends it."""

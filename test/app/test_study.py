@@ -126,6 +126,11 @@ def test_a_cluster_of_no_use_is_told(study, tmp_path):
     assert study("plain", cluster="local") == "done"
 
 
+def test_a_cluster_is_of_no_use_to_what_measures_time(capsys, tmp_path):
+    assert main(["validate", "scale", "--cluster", "local", "--out", str(tmp_path)]) == 2
+    assert "--cluster local: of no use to 'scale', leave it out" in capsys.readouterr().err
+
+
 def test_the_command_line_has_them(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert main(["experiment", "imu", "--simulations", "7"]) == 2

@@ -21,7 +21,7 @@ from soft_twin.mechanics.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
-from soft_twin.parallel import Workers, compute_here, working_with
+from soft_twin.parallel import compute_in_turn
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.solvers.time.integrators import BackwardEuler
 from soft_twin.studies.results import write_picture
@@ -59,8 +59,7 @@ class Run:
 
 def run(folder: Path, data: Path) -> str:
     """All sizes; `data` is not used."""
-    with working_with(Workers(1)):  # side by side they would take each other's time
-        runs = compute_here(bar, GRIDS, "bars")
+    runs = compute_in_turn(bar, GRIDS, "bars")
     _draw(folder / "scale.png", runs)
     return table(runs)
 
