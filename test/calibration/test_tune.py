@@ -16,6 +16,7 @@ from soft_twin.calibration.tuned import Tuned
 from soft_twin.errors import RecordingError
 from soft_twin.parallel import Workers
 from soft_twin.recording.simulated import SimulatedRecording
+from soft_twin.studies.slender.shared import variant
 
 BAR = """
 robot:
@@ -60,6 +61,13 @@ def test_a_search_that_did_not_come_to_its_end_says_so(robot, release, found):
     cut = tune(robot.path, release, dt=DT, simulations=len(found.history) - 1)
     assert "note: the search did not come to its end in" in cut.in_words()
     assert "did not come to its end" not in found.in_words()
+
+
+def test_a_search_begins_at_the_modulus_that_is_described(release, found, tmp_path):
+    described = variant(tmp_path, "slender", {"body.material.young_modulus": 0.99 * TRUTH["young_modulus"]})
+    near = tune(described.path, release, dt=DT)
+    assert near.history[0] < 0.5 * found.history[0]
+    assert near.values["young_modulus"] == pytest.approx(TRUTH["young_modulus"], rel=1e-3)
 
 
 def test_simulations_to_come_are_not_told_to_take_no_time_as_those_that_are_kept(robot, release, tmp_path, monkeypatch):

@@ -38,7 +38,8 @@ from soft_twin.robots import load_robot
 
 MODULI = (0.50e6, 0.65e6, 0.80e6, 1.00e6, 1.20e6)  # [Pa]
 DAMPINGS = (0.10, 0.30, 0.50, 0.70, 1.00)  # α [1/s] = β [s]
-START = {"young_modulus": 0.8e6, "mass_damping": 0.5, "stiffness_damping": 0.5}  # the grid's middle
+START = {"mass_damping": 0.5, "stiffness_damping": 0.5}  # the grid's middle
+DESCRIBED = "density", "young_modulus"
 START_FRICTION = 0.05
 PRIOR = {"young_modulus": 2.3, "mass_damping": 2.3, "stiffness_damping": 2.3, "density": 0.02, FRICTION: 2.3}  # of ln
 SEEN = 1.0  # standard deviation of a parameter's logarithm above which nothing is seen of it
@@ -130,8 +131,8 @@ def tune(
     friction: bool = False,
     store: Path | None = None,
 ) -> Tuned:
-    """E, α, β and ρ of the twin that moves as was recorded, from `start`, where it is not given the grid's middle and
-    the description's density, in at most so many simulations. With `friction` μ of the cables alone, from
+    """E, α, β and ρ of the twin that moves as was recorded, from `start`, where it is not given the description's E and
+    ρ and the grid's middle, in at most so many simulations. With `friction` μ of the cables alone, from
     START_FRICTION, all else as the description has it; each simulation with the two more that its derivative takes.
     What is in the `store` of this description and this program is not simulated again.
 
@@ -147,7 +148,10 @@ def tune(
         check_lying(release)
         check_falls(release)
         check_let_out(release, [name for part in cables for name in part.names])
-    first = {FRICTION: START_FRICTION} if friction else {"density": twin.parameters["density"].value} | START
+    if friction:
+        first = {FRICTION: START_FRICTION}
+    else:  # without the round-off of how a law has it: what is in the store is found by these numbers
+        first = {name: float(f"{twin.parameters[name].value:.9g}") for name in DESCRIBED} | START
     first |= dict(start or {})
     work = partial(_simulated, path, release, dt, tuple(first))
     fit = _Fit(work, release, dt, first, say, simulations, store, twin.model.actuators.names)
