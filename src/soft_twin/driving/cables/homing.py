@@ -107,14 +107,15 @@ class SlackTakeUp:
         self._parameters, self._frictions = parameters, (leverage * LEAST, leverage * MOST)
         self._paces = pace * FREE_PACE[0], pace * FREE_PACE[1]
         self._abrupt = pace * parameters.abrupt
-        self._doubtful, self._before = np.zeros(count, dtype=bool), np.full(count, -np.inf)  # where it was found before
+        self._doubtful = np.zeros(count, dtype=bool)  # whether a cable that was found taut is
+        self._before = np.full(count, -np.inf)  # where a doubtful one was found [m]
         self._age = self._loose = self._held = 0.0
         self.turned = self._winding = self.found = False
         self._smooth = _SmoothMotion(parameters.smoothing, inertia, count)
         self._free, self._free_rates = np.full(count, np.inf), np.full(count, pace)
         self._targets = displacements - parameters.travel
         self._outermost = displacements - 0.95 * parameters.travel
-        self._ends = displacements + 0.95 * parameters.travel
+        self._ends, self._innermost = displacements + 0.95 * parameters.travel, displacements + parameters.travel
 
     def update(
         self, displacements: np.ndarray, motion: WinchMotion, pull_per_current: np.ndarray, dt: float
@@ -132,7 +133,7 @@ class SlackTakeUp:
         smooth.take(motion, dt)
         self.turned = not self._winding and self._are_loose(displacements, smooth.steady - smooth.noise, dt)
         if self.turned:
-            self._winding, self._age, self._targets = True, 0.0, self._ends + 0.05 * p.travel
+            self._winding, self._age, self._targets = True, 0.0, self._innermost
         if not self._winding:
             return self._targets
         if self._age < p.settling:
@@ -144,26 +145,32 @@ class SlackTakeUp:
         friction = self._friction_at(rates, rates > self._free_rates)
         pulls = pull_per_current * (steady - friction - p.certainty * noise)
         newly = ~self.taut & heard & (smooth.currents >= p.delivery * smooth.told) & (pulls > p.tension)
-        self._targets = np.where(newly, displacements, self._targets)
-        there = displacements < self._before + p.again
-        sure = there | (motion.newest_rates > self._abrupt)
-        came_free = self.taut & np.isfinite(self._before) & (displacements > self._targets + p.again)
-        smooth.forget(came_free)
-        self._doubtful, self.taut = self._doubtful | (newly & ~sure) | came_free, self.taut | newly
-        if (newly & ~there).any():
-            self._held = 0.0
-        elif self.taut.all():
-            self._held += dt
+        self._hold(newly, displacements, motion.newest_rates, dt)
         held = self.taut.all() and self._held >= p.holding
         self.found = bool(held and not self._doubtful.any())
         if held and not self.found:
             self._wind_in_again()
         return self._targets
 
+    def _hold(self, newly: np.ndarray, displacements: np.ndarray, rates: np.ndarray, dt: float) -> None:
+        """Hold cables that are `newly` taut (c,) where they are, and see which of all may not be: a winch that turned
+        more slowly than one that a body brakes, and one that has come free since."""
+        again = self._parameters.again
+        came_free = self.taut & np.isfinite(self._before) & (displacements > self._targets + again)
+        self._smooth.forget(came_free)
+        self._targets = np.where(newly, displacements, self._targets)
+        elsewhere = newly & (displacements >= self._before + again)
+        self._doubtful = self._doubtful | (elsewhere & (rates <= self._abrupt)) | came_free
+        self.taut = self.taut | newly
+        if elsewhere.any():
+            self._held = 0.0
+        elif self.taut.all():
+            self._held += dt
+
     def _wind_in_again(self) -> None:
         """The cables of which it is not sure whether they were found taut."""
         self._before = np.where(self._doubtful, self._targets, self._before)
-        self._targets = np.where(self._doubtful, self._ends + 0.05 * self._parameters.travel, self._targets)
+        self._targets = np.where(self._doubtful, self._innermost, self._targets)
         self.taut, self._doubtful = self.taut & ~self._doubtful, np.zeros_like(self._doubtful)
 
     def _are_loose(self, displacements: np.ndarray, steady: np.ndarray, dt: float) -> bool:
