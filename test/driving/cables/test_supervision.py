@@ -61,6 +61,47 @@ def test_friction_that_is_known_and_partly_dry_accuses_no_motor_that_holds_its_c
     assert said == [[], [], []]
 
 
+def _live(rate, current, torque=1.0, stiffness=0.0, slack=0.0, rate_limit=0.1, leverage=1.0):
+    """How far a winch with 16 A s/m has wound in [m] when it is accused; None if it is not within 0.1 s.
+
+    It runs at a rate [m/s] with a current(t, rate) [A]; from `slack` [m] on a cable pulls by `stiffness` [A/m]. What is
+    known of the pull is smoothed over 50 ms, as the driver does.
+    """
+    limits = CableLimits(tension=(0.0, 120.0), displacement=(-0.04, 0.05), rate=rate_limit)
+    supervision = Supervision(SupervisionLimits(), limits, 2, leverage=leverage)
+    friction, inertia, h, look = 16.0 * leverage, INERTIA * leverage, 1e-4, DT
+    way = known = 0.0
+    for k in range(round(0.1 / look)):
+        before = rate
+        for n in range(round(look / h)):
+            told = current(k * look + n * h, rate)
+            pull = stiffness * max(way - slack, 0.0)
+            rate += h * (torque * told - friction * rate - pull) / inertia
+            way += h * rate
+        accelerations = np.full((2, 2), (rate - before) / look) * [1.0, 0.0]
+        known += look / 0.05 * (max(told - inertia * accelerations[0, 0] - friction * rate, 0.0) - known)
+        first = [np.array([value, 0.0]) for value in (rate, told, known)]
+        motion = Motion(np.zeros(2), first[0], accelerations, *first[1:], np.zeros(2), look, np.full(2, look))
+        if supervision.check(motion, np.full(2, 27.7)):
+            return way
+    return None
+
+
+def test_a_motor_that_is_reversed_while_it_winds_in_is_no_cable_that_pulls_ever_harder():
+    """It is slowed down as by some tenths of an ampere, which friction might explain while it still runs in."""
+    assert _live(0.1, lambda _, rate: 0.5 + 4.0 * (0.06 - rate), torque=-1.0) > 0.0, "named before it is back"
+
+
+def test_a_reversed_motor_that_runs_away_on_a_large_drum_is_no_cable_that_pulls_ever_harder():
+    """Four times as large, it lets out eight times as fast after 30 ms: a pull of 1000 N/m might grow by 75 A/s."""
+    way = _live(-0.0004, lambda _, rate: min(0.005 - 10.0 * rate, 6.0), torque=-1.0, rate_limit=0.4, leverage=0.25)
+    assert way > -0.001
+
+
+def test_a_sound_motor_that_winds_in_a_body_that_gets_caught_may_spring_back():
+    assert _live(0.1, lambda t, rate: 1.6 + 4.0 * t, stiffness=180.0, slack=0.001) is None
+
+
 @pytest.mark.parametrize(("error", "said"), [(0.002, (True, False)), (0.003, (True, True)), (0.001, (False, False))])
 def test_a_cable_may_spring_back_by_what_its_highest_tension_holds(error, said):
     """2.5 mm of it; one with hardly any tension is accused from 1.5 mm on."""

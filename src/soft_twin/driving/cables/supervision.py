@@ -8,6 +8,8 @@ from soft_twin.descriptions.drives import CableLimits
 from soft_twin.driving.cables.stiff_friction import STEEPEST
 
 FASTEST = 1.3  # times the limit of its rate, a cable may overshoot that
+CAUGHT = 5.0  # times as stiff as any free body is one that is caught, at the cable that winds it in
+CREDIT = 0.15  # [s] within which a pull is believed that neighbours cannot explain
 BLOW = 0.7  # share of the time of a fault that one look stands for at the most: the motion in it may be a single blow
 
 
@@ -107,8 +109,7 @@ class Supervision:
         self._tension = limits.overload * of_cables.tension[1]
         self._catching_up = limits.catching_up * of_cables.rate
         self._fastest = FASTEST * of_cables.rate
-        # of a winch that is turned out, by its neighbours' doing [A/s]
-        self._pulls_growth = STEEPEST / leverage * self._fastest
+        self._steepest = STEEPEST / leverage  # [A/m]
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
         self._excuse = np.full(count, np.inf)  # pulls of before the motors seemed to turn against their currents [A]
         self._dead, self._held_by = np.zeros(count), np.zeros(count)  # [s], and pulls of before that [A]
@@ -176,8 +177,8 @@ class Supervision:
         braked = np.maximum(braking * -along, motion.friction * -along - limits.dry)
         resisted = np.where(along > 0.0, limits.friction * along, -braked)
         least, most_of_it = limits.inertia * np.sort(sign * motion.accelerations, axis=0) + resisted
-        most = np.where(motion.rates < 0.0, self._excuse + self._pulls_growth * motion.seconds, np.inf)
-        self._excuse = np.where(self._contrary > 0.0, self._excuse, np.minimum(motion.pulls, most))
+        excuse = np.minimum(motion.pulls, self._excuse + self._growth(motion))
+        self._excuse = np.where(self._contrary > 0.0, self._excuse, excuse)
         pulled = np.where(sign > 0.0, self._excuse, 0.0)
         weight = np.where(strength > limits.contrary_current, 1.0, limits.weak_weight)
         suspicious = -limits.contrary_share * strength - pulled
@@ -185,6 +186,20 @@ class Supervision:
         cleared = (strength <= limits.weak_current) & ~np.isnan(least) | (least >= suspicious)
         seconds = np.minimum(motion.spans, BLOW * limits.contrary_time)
         self._contrary = np.where(cleared, 0.0, self._contrary + against * weight * seconds)
+
+    def _growth(self, motion: Motion) -> np.ndarray:
+        """(c,) by how much more than at the last look each cable may pull [A].
+
+        One that is wound in by as much as even a caught body resists, one that is let out by what the fastest of the
+        others does to the body. What comes on top may be pushed by hand, or the motor's own wrong torque: that doubles
+        within some hundredths of a second.
+        """
+        speeds = np.minimum(np.abs(motion.rates), self._fastest)
+        fastest = speeds.argmax()
+        others = np.full(len(speeds), speeds[fastest])
+        others[fastest] = np.delete(speeds, fastest).max(initial=0.0)
+        explained = self._steepest * np.maximum(CAUGHT * motion.rates, others) * motion.seconds
+        return explained + np.maximum(motion.pulls - self._excuse, 0.0) * min(motion.seconds / CREDIT, 1.0)
 
     def _count_dead(self, motion: Motion) -> None:
         """A rotor that not even its encoder's finest step sees turn, with a current that must turn it.
