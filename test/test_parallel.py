@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -126,6 +127,22 @@ def test_progress_says_what_is_left():
     lines = []
     compute_all(math.sqrt, [1.0, 2.0], say=lines.append, name="roots")
     assert lines[-1] == "roots: 2 of 2, 0:00 to go"
+
+
+def test_work_whose_first_case_takes_long_is_told_of_meanwhile(monkeypatch):
+    monkeypatch.setattr(parallel, "FIRST_WORD", 0.05)
+    lines, told = [], threading.Event()
+
+    def say(line):
+        lines.append(line)
+        told.set()
+
+    def wait(case):
+        return told.wait(30.0) and case
+
+    assert compute_all(wait, [1, 2], Workers(1), say=say, name="waits") == [1, 2]
+    assert lines[0] == "waits: 0 of 2, the first tells how long they take"
+    assert lines[1].startswith("waits: 1 of 2") and len(lines) == 3
 
 
 def test_a_log_is_told_progress_now_and_then(capsys, monkeypatch):

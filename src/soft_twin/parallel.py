@@ -45,6 +45,7 @@ ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(\[[\da-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 LAST_PORT = 65535
 SCHEDULER_PATIENCE = 10.0  # [s] for one that is just started
 LOOK_PERIOD = 0.5  # [s] between two looks at a scheduler, and at who has started a process
+FIRST_WORD = 1.0  # [s] after which work without a result is told of
 LOG_PERIOD = 15.0  # [s] between lines of progress where there is no terminal
 
 Say = Callable[[str], None]
@@ -170,9 +171,14 @@ def _compute(
         else:
             yield index, known
     done, stored, start = 0, len(cases) - len(missing), time.monotonic()
+    begun = f"{name}: {stored} of {len(cases)}, the first tells how long they take"
+    first = threading.Timer(FIRST_WORD, say, [begun])
     try:
+        if say is not None and missing:
+            first.start()
         with contextlib.closing(_computed(work, missing, workers)) as results:
             for done, (index, result) in enumerate(results, 1):
+                first.cancel()
                 if shelf is not None:
                     result = shelf.keep(places[index], result)
                 if say is not None:
@@ -182,6 +188,8 @@ def _compute(
     except KeyboardInterrupt as interrupt:
         kept = "" if shelf is None else f"; {stored + done} of {len(cases)} {name} are kept, the same again goes on"
         raise KeyboardInterrupt(f"interrupted{kept}") from interrupt
+    finally:
+        first.cancel()
 
 
 def compute_all(work: Callable[[Any], Any], cases: Sequence[Any], *arguments: Any, **options: Any) -> list[Any]:
