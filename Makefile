@@ -9,6 +9,9 @@ MESSAGES := $(shell find msgs -type f)
 KERNELS := $(shell grep -rlE "njit|linear_algebra.compiled" --include='*.py' src)
 PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.10)
 
+# Python keeps what it has compiled, whatever the shell asks for: tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Runs its arguments quietly; what they printed is shown when they fail.
 QUIETLY = quietly() { "$$@" > $(VENV)/last.log 2>&1 || { cat $(VENV)/last.log; exit 1; }; }; quietly
 
