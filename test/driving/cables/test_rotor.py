@@ -450,3 +450,15 @@ def test_the_last_of_what_waited_has_waited_too_though_nothing_is_owed_any_more(
     line.run(0.5)
     assert line.verdict == (0, 0)
     assert abs(_counted(line)) < 2.0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_a_period_that_nobody_knows_yet_leaves_open_is_no_slip(seed):
+    """A cable that nobody holds unwinds ever more slowly while a driver that was just connected learns the period."""
+    line, rng, seconds = Line(-3.0 * FAST, period=0.004), np.random.default_rng(seed), 0.0
+    while seconds < 0.8:
+        dt = rng.uniform(0.004, 0.0065)
+        seconds += dt
+        line.rotor.update(line.collect(dt), dt, line.period if seconds > 0.26 else 0.0)
+        line.speed *= np.exp(-dt / 0.1)
+    assert line.verdict == (0, 0)

@@ -167,9 +167,9 @@ class Rotor:
         caught_up = period * len(fresh) > silence + RUSH  # with what was taken for lost before
         if was_late or self.late or caught_up:  # what comes has taken another time than passes here
             self._slips.restart(RUSH)
-        else:
+        elif period:
             speeds = [sample.speed_rpm * COUNTS_PER_RPM for sample in (before, *fresh)]
-            self._slips.compare(self.counts - start, speeds, silence, look, period or SHORTEST_PERIOD)
+            self._slips.compare(self.counts - start, speeds, silence, look, period)
         if period:
             self._measure(before, fresh, silence, period)
             self._judge(unheard, unheard if was_open else look, period)
