@@ -200,12 +200,12 @@ class _Sensor:
 
     def measure(self, truth: np.ndarray, temperature_change: float, dt: float, rng: np.random.Generator) -> np.ndarray:
         """Reading (3,) of `truth` (3,); `temperature_change` is the chip's temperature above the reference [K]."""
-        errors = self._errors
-        self._walk += errors.bias_walk * math.sqrt(dt) * rng.standard_normal(3)
+        errors, normal = self._errors, rng.standard_normal(6 if dt > 0.0 else 3)  # one draw: it is half of the work
+        self._walk += errors.bias_walk * math.sqrt(dt) * normal[:3]
         self.bias = self._constant + self._slope * temperature_change + self._walk
-        noise = errors.noise_density / math.sqrt(dt) * rng.standard_normal(3) if dt > 0.0 else 0.0
-        reading = np.clip(self._distortion @ truth + self.bias + noise, -errors.range, errors.range)
+        noise = errors.noise_density / math.sqrt(dt) * normal[3:] if dt > 0.0 else 0.0
+        reading = (self._distortion @ truth + self.bias + noise).clip(-errors.range, errors.range)
         if not errors.bits:
             return reading
         step = 2.0 * errors.range / (1 << errors.bits)
-        return step * np.round(reading / step)
+        return step * np.rint(reading / step)
