@@ -10,9 +10,9 @@ from soft_twin.studies.slender import loop, tracker
 
 @pytest.fixture
 def softer(small, monkeypatch):
-    """A robot that is softer than its twin, and whose tracker is wrong from 1.8 to 2.8 s on."""
-    for name, value in {"TURNS": (0.0, 1.8), "TURN": 0.5, "DURATION": 4.6, "BEGIN": 1.8, "END": 2.8, "BACK": 1.2,
-                        "LOOKED": 0.5}.items():  # fmt: skip
+    """A robot that is softer than its twin, and whose tracker is wrong from 1.2 to 2.1 s on."""
+    for name, value in {"TURNS": (0.0, 1.2), "TURN": 0.5, "DURATION": 3.4, "BEGIN": 1.2, "END": 2.1, "BACK": 1.0,
+                        "LOOKED": 0.3}.items():  # fmt: skip
         monkeypatch.setattr(tracker, name, value)
     monkeypatch.setattr(loop, "SETTLED", 2.0)
     return small(
