@@ -100,6 +100,17 @@ def _gauss_cube(count: int) -> tuple[np.ndarray, np.ndarray]:
     return points, np.einsum("i,j,k->ijk", w, w, w).ravel()
 
 
+def _product(factors: np.ndarray) -> np.ndarray:
+    """(p, k) of factors (p, k, 3), several times as fast as `prod`."""
+    return factors[..., 0] * factors[..., 1] * factors[..., 2]
+
+
+def _products_of_others(factors: np.ndarray) -> np.ndarray:
+    """(p, k, 3) of factors (p, k, 3), without each in turn."""
+    x, y, z = np.moveaxis(factors, 2, 0)
+    return np.stack([y * z, x * z, x * y], axis=2)
+
+
 class _Hexahedron(Element):
     corners = np.array(
         [[-1, -1, -1], [1, -1, -1], [1, 1, -1], [-1, 1, -1], [-1, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]], float
@@ -120,12 +131,10 @@ class Hex8(_Hexahedron):
     faces = ((0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7))
 
     def values(self, points):
-        return np.prod(1.0 + points[:, None, :] * self.nodes, axis=2) / 8.0
+        return _product(1.0 + points[:, None, :] * self.nodes) / 8.0
 
     def gradients(self, points):
-        factors = 1.0 + points[:, None, :] * self.nodes
-        others = np.stack([factors[..., [1, 2]], factors[..., [0, 2]], factors[..., [0, 1]]], axis=2).prod(axis=3)
-        return self.nodes * others / 8.0
+        return self.nodes * _products_of_others(1.0 + points[:, None, :] * self.nodes) / 8.0
 
 
 class Hex8F(Hex8):
@@ -143,6 +152,7 @@ class Hex20(_Hexahedron):
     edges = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7))
     nodes = np.vstack([_Hexahedron.corners, [(_Hexahedron.corners[a] + _Hexahedron.corners[b]) / 2 for a, b in edges]])
     points, weights = _gauss_cube(3)
+    _along_edge = (nodes == 0.0).astype(float)
     faces = (
         (0, 3, 2, 1, 11, 10, 9, 8),
         (4, 5, 6, 7, 12, 13, 14, 15),
@@ -153,20 +163,19 @@ class Hex20(_Hexahedron):
     )
 
     def values(self, points):
-        factors, _ = self._factors(points)
-        return factors.prod(axis=2) * self._tails(points)
+        return _product(self._factors(points)) * self._tails(points)
 
     def gradients(self, points):
-        factors, slopes = self._factors(points)
-        others = np.stack([factors[..., [1, 2]], factors[..., [0, 2]], factors[..., [0, 1]]], axis=2).prod(axis=3)
-        result = slopes * others * self._tails(points)[:, :, None]
-        result[:, :8] += factors[:, :8].prod(axis=2)[:, :, None] * self.corners / 8.0
+        factors = self._factors(points)
+        slopes = self.nodes - 2.0 * points[:, None, :] * self._along_edge
+        result = slopes * _products_of_others(factors) * self._tails(points)[:, :, None]
+        result[:, :8] += _product(factors[:, :8])[:, :, None] * self.corners / 8.0
         return result
 
-    def _factors(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """1 + ξᵢaᵢ, or 1 − ξᵢ² along a mid-side node's edge, and the derivatives by ξᵢ: both (p, 20, 3)."""
-        xi, along_edge = points[:, None, :], self.nodes == 0.0
-        return np.where(along_edge, 1.0 - xi**2, 1.0 + xi * self.nodes), np.where(along_edge, -2.0 * xi, self.nodes)
+    def _factors(self, points: np.ndarray) -> np.ndarray:
+        """(p, 20, 3) 1 + ξᵢaᵢ, or 1 − ξᵢ² along a mid-side node's edge, where aᵢ = 0."""
+        xi = points[:, None, :]
+        return 1.0 + xi * self.nodes - xi * xi * self._along_edge
 
     def _tails(self, points: np.ndarray) -> np.ndarray:
         """The factor (p, 20) that is left: (Σξᵢaᵢ − 2)/8 at corners, 1/4 at mid-sides."""
