@@ -18,10 +18,9 @@ def tube(gain=1.0):
         away = -np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
         bends = 0.5 * np.pi * gain * np.asarray(shares).reshape(-1, 2, 3) @ away
         (x, r), (y, s) = (_segment(bends[:, i], heights) for i in range(2))
-        y = x[:, -1:] + np.einsum("nij,nhj->nhi", r[:, -1], y)
-        s = np.einsum("nij,nhjk->nhik", r[:, -1], s)
+        y, s = x[:, -1:] + y @ r[:, -1].swapaxes(1, 2), r[:, -1:] @ s
         middles, turns = np.concatenate([x, y[:, 1:]], axis=1), np.concatenate([r, s[:, 1:]], axis=1)
-        points = middles[:, :, None] + np.einsum("nhij,kj->nhki", turns, ring)
+        points = middles[:, :, None] + (turns[..., :2] @ ring[:, :2].T).swapaxes(2, 3)  # a ring lies in its plane
         return points.reshape(len(bends), -1, 3)
 
     return shapes
