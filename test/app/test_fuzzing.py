@@ -28,7 +28,7 @@ def test_no_file_ends_in_a_traceback_or_nonsense():
 
 
 def test_nor_in_processes_of_bounded_memory():
-    outcomes = list(workers.judged(range(10_000, 10_000 + IN_CHILDREN)))
+    outcomes = list(workers.judged(range(10_000, 10_000 + IN_CHILDREN), 1))  # which warms up once
     assert told(outcomes) == []
     assert sorted(one.seed for one in outcomes) == list(range(10_000, 10_000 + IN_CHILDREN))
 
@@ -120,7 +120,7 @@ def test_a_process_that_a_file_kills_is_replaced():
         "def judge(seed):\n"
         "    if seed == 3: os.kill(os.getpid(), 11)\n"
         "    return workers.Outcome(seed, 'made')\n"
-        "workers.judge = judge\n"
+        "workers.judge, workers.warm_up = judge, lambda: None\n"
         "workers.multiprocessing.get_context = lambda kind: __import__('multiprocessing').context.ForkContext()\n"
         "print(sorted((one.seed, one.fault) for one in workers.judged(range(6), 2)))\n"
     )
