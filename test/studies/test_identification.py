@@ -6,10 +6,18 @@ from pathlib import Path
 import pytest
 
 from soft_twin.errors import UsageError
+from soft_twin.parallel import Workers, working_with
 from soft_twin.studies import identification
 from soft_twin.studies.beam import read_recordings
 
 DATA = Path(os.environ.get("SOFT_TWIN_DATA", "../shared/data"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def here():
+    """All in this process: to start others takes longer than what they would do."""
+    with working_with(Workers(1)):
+        yield
 
 
 def test_a_known_beam_is_found_again(tmp_path, monkeypatch):
