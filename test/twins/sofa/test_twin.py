@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from soft_twin import load_robot
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, DescriptionError, InputError, UsageError
 from soft_twin.inverse.goals import OrientationGoal
 from soft_twin.robots.sofa import sofa_mesh
@@ -19,35 +20,52 @@ SIDEWAYS = np.array([0.0, -9.81, 0.0])
 COARSE = (1, 6, 8)
 
 
-@pytest.fixture(autouse=True)
-def no_sofa_but_the_stand_in(monkeypatch):
-    monkeypatch.setattr(process, "WORKER", STAND_IN)
+@pytest.fixture(scope="module", autouse=True)
+def no_sofa_but_the_stand_in():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "WORKER", STAND_IN)
+        yield
 
 
-def tube():
-    """The slender robot of few tetrahedra, and their twin of ours."""
-    robot = load_robot("slender")
-    mesh = coarse(robot)
-    return robot, mesh, robot.build_twin(mesh=mesh, element="tet4", material="corotational")
+@pytest.fixture(scope="module")
+def slender():
+    return load_robot("slender")
 
 
-def coarse(robot):
+@pytest.fixture(scope="module")
+def mesh(slender):
+    """The slender robot of few tetrahedra."""
     from soft_twin.mesh.generate.sweep import sweep_tube
     from soft_twin.mesh.tetrahedra import linear_tetrahedra
 
-    body = robot.body
+    body = slender.body
     whole = sweep_tube(0.5 * body.lumen_diameter, 0.5 * body.outer_diameter, body.length, COARSE, "hex8")
     mesh = linear_tetrahedra(whole, 1)
     return mesh.nodes, mesh.cells
 
 
-def sofa_tube():
-    robot, mesh, ours = tube()
-    return robot, robot.build_twin(backend="sofa", mesh=mesh), ours
+@pytest.fixture
+def sofa_tube(slender, mesh):
+    """What builds a twin in a process of its own."""
+    return lambda: slender.build_twin(backend="sofa", mesh=mesh)
 
 
-def test_equilibria_are_those_of_the_same_mechanics():
-    _, theirs, ours = sofa_tube()
+@pytest.fixture(scope="module")
+def both(slender, mesh):
+    """SOFA's twin and ours."""
+    ours = slender.build_twin(mesh=mesh, element="tet4", material="corotational")
+    return slender.build_twin(backend="sofa", mesh=mesh), ours
+
+
+@pytest.fixture
+def twins(both):
+    for twin in both:
+        twin.reset()
+    return both
+
+
+def test_equilibria_are_those_of_the_same_mechanics(twins):
+    theirs, ours = twins
     for given in ({"efforts": [0.5, 0.0, 0.2, 0.0, 0.8, 0.1]}, {"coordinates": [0.002, 0.0, None, None, 0.003, 0.0]}):
         expected, found = (twin.equilibrium(SIDEWAYS, **given) for twin in (ours, theirs))
         assert np.abs(found.points - expected.points).max() < 2e-8
@@ -56,11 +74,10 @@ def test_equilibria_are_those_of_the_same_mechanics():
         assert found.residual < 1e-6
 
 
-def test_a_step_is_newtons_own():
-    _, theirs, ours = sofa_tube()
-    for twin in (theirs, ours):
+def test_a_step_is_newtons_own(twins):
+    for twin in twins:
         twin.equilibrium(SIDEWAYS, efforts=[0.5, 0.0, 0.2, 0.0, 0.8, 0.1])
-    found, expected = (twin.linearise(np.array([3.0, 0.0, -9.0])) for twin in (theirs, ours))
+    found, expected = (twin.linearise(np.array([3.0, 0.0, -9.0])) for twin in twins)
     scale = np.abs(expected.step_per_effort).max()
     assert np.allclose(found.step_per_effort, expected.step_per_effort, atol=2e-2 * scale)  # without cables' stiffness
     assert np.allclose(found.compliance, expected.compliance, rtol=0.05, atol=1e-5)
@@ -68,18 +85,17 @@ def test_a_step_is_newtons_own():
     assert found.energy == pytest.approx(expected.energy, rel=1e-4)
 
 
-def test_our_inverse_works_on_its_steps():
-    robot, theirs, ours = sofa_tube()
+def test_our_inverse_works_on_its_steps(slender, twins):
     target = [0.01, 0.004, 0.096]
-    found, expected = (robot.build_inverse(twin).solve(SIDEWAYS, target) for twin in (theirs, ours))
+    found, expected = (slender.build_inverse(twin).solve(SIDEWAYS, target) for twin in twins)
     assert found.reachable and found.converged
     assert np.allclose(found.coordinates, expected.coordinates, atol=1e-5)
 
 
-def test_sofas_own_inverse_is_asked_for_places_of_the_tip(monkeypatch):
+def test_sofas_own_inverse_is_asked_for_places_of_the_tip(slender, sofa_tube, monkeypatch):
     monkeypatch.setenv("OWN_INVERSE", "1")
-    robot, theirs, _ = sofa_tube()
-    inverse = robot.build_inverse(theirs)
+    theirs = sofa_tube()
+    inverse = slender.build_inverse(theirs)
     asked = []
     ask = theirs._process.ask
     monkeypatch.setattr(theirs._process, "ask", lambda what, *rest: asked.append(what) or ask(what, *rest))
@@ -89,15 +105,15 @@ def test_sofas_own_inverse_is_asked_for_places_of_the_tip(monkeypatch):
     assert "step" in asked
 
 
-def test_a_body_that_is_followed_takes_one_step_a_tick(monkeypatch):
-    robot, theirs, ours = sofa_tube()
+def test_a_body_that_is_followed_takes_one_step_a_tick(slender, twins, monkeypatch):
+    theirs, _ = twins
     shapes, ask = [], theirs._process.ask
     monkeypatch.setattr(
         theirs._process,
         "ask",
         lambda what, told, arrays: shapes.append(arrays["efforts"].shape) or ask(what, told, arrays),
     )
-    controllers = [robot.build_controller(twin) for twin in (theirs, ours)]
+    controllers = [slender.build_controller(twin) for twin in twins]
     for _ in range(40):
         found, expected = (controller.update(SIDEWAYS) for controller in controllers)
     assert set(shapes) == {(1, 6)}
@@ -110,9 +126,21 @@ def load_frame(twin):
     return NodesFrame(twin.body.mesh.group("tip"), twin.body.mesh.nodes)
 
 
-def test_plates_turn_and_stay_rigid():
-    robot = load_robot("neck")
-    theirs = robot.build_twin(backend="sofa")
+@pytest.fixture(scope="module")
+def neck():
+    return load_robot("neck").build_twin("sofa")
+
+
+@pytest.fixture
+def model(neck):
+    """A neck's, with nothing on its plate."""
+    neck.bear(UPRIGHT_GRAVITY)
+    neck.reset()
+    return neck
+
+
+def test_plates_turn_and_stay_rigid(model):
+    theirs = model.twin
     found = theirs.equilibrium(SIDEWAYS, coordinates=[0.01, 0.0, -0.004])
     own = theirs.model.unknowns.plates[0]
     rest = theirs.body.mesh.nodes
@@ -123,14 +151,12 @@ def test_plates_turn_and_stay_rigid():
     assert found.residual < 5e-3  # of cables of 40 N
 
 
-def test_it_models_a_neck():
-    model = load_robot("neck").build_twin("sofa")
+def test_it_models_a_neck(model):
     pulled = model.displacements(0.1, 0.05)
     assert np.allclose(model.orientation(pulled), (0.1, 0.05), atol=2e-3)
 
 
-def test_a_payload_reaches_it():
-    model = load_robot("neck").build_twin("sofa")
+def test_a_payload_reaches_it(model):
     model.bear(SIDEWAYS)
     before = model.orientation(np.zeros(3))
     model.bear(SIDEWAYS, 0.5)
@@ -170,11 +196,10 @@ def test_chambers_push(tmp_path):
         ("hangs", "SOFA does not answer within 0.5 s"),
     ],
 )
-def test_what_goes_wrong_is_told(fault, said, monkeypatch):
+def test_what_goes_wrong_is_told(fault, said, sofa_tube, monkeypatch):
     monkeypatch.setenv("FAULT", fault)
-    _, twin, _ = sofa_tube()
-    twin.linearise(SIDEWAYS)
-    twin.linearise(SIDEWAYS)
+    monkeypatch.setenv("AFTER", "1")
+    twin = sofa_tube()
     monkeypatch.setattr(process, "ANSWERING", 0.5)
     with pytest.raises(ConvergenceError, match=said):
         twin.linearise(SIDEWAYS)
@@ -198,9 +223,9 @@ def until_it_answers(twin):
     pytest.fail("it does not start again")
 
 
-def test_a_process_that_has_ended_is_told_at_once_and_started_beside_who_asks(monkeypatch):
+def test_a_process_that_has_ended_is_told_at_once_and_started_beside_who_asks(sofa_tube, monkeypatch):
     monkeypatch.setenv("FAULT", "dies")
-    _, twin, _ = sofa_tube()
+    twin = sofa_tube()
     assert twin.version == "99.12.01"
     monkeypatch.setenv("FAULT", "")
     twin.linearise(SIDEWAYS)
@@ -215,11 +240,10 @@ def test_a_process_that_has_ended_is_told_at_once_and_started_beside_who_asks(mo
     assert np.allclose(until_it_answers(twin).free_step, before.free_step, atol=1e-12)  # it goes on where it was
 
 
-def test_one_that_cannot_be_started_again_is_tried_now_and_then(monkeypatch):
+def test_one_that_cannot_be_started_again_is_tried_now_and_then(sofa_tube, monkeypatch):
     monkeypatch.setenv("FAULT", "dies")
-    _, twin, _ = sofa_tube()
-    twin.linearise(SIDEWAYS)
-    twin.linearise(SIDEWAYS)
+    monkeypatch.setenv("AFTER", "1")
+    twin = sofa_tube()
     monkeypatch.setenv("FAULT", "no_sofa")
     failed(twin)
     twin._process._starter.join()
@@ -229,12 +253,11 @@ def test_one_that_cannot_be_started_again_is_tried_now_and_then(monkeypatch):
     until_it_answers(twin)
 
 
-def test_one_that_hangs_is_not_waited_for_twice(monkeypatch):
+def test_one_that_hangs_is_not_waited_for_twice(sofa_tube, monkeypatch):
     monkeypatch.setenv("FAULT", "hangs")
-    _, twin, _ = sofa_tube()
+    monkeypatch.setenv("AFTER", "1")
+    twin = sofa_tube()
     monkeypatch.setenv("FAULT", "")
-    twin.linearise(SIDEWAYS)
-    twin.linearise(SIDEWAYS)
     monkeypatch.setattr(process, "ANSWERING", 0.5)
     assert "does not answer within 0.5 s" in failed(twin)[0]
     said, took = failed(twin)
@@ -242,11 +265,10 @@ def test_one_that_hangs_is_not_waited_for_twice(monkeypatch):
     until_it_answers(twin)
 
 
-def test_an_answer_that_comes_late_is_not_taken_for_another_questions(monkeypatch):
+def test_an_answer_that_comes_late_is_not_taken_for_another_questions(sofa_tube, monkeypatch):
     monkeypatch.setenv("FAULT", "slow")
-    _, twin, _ = sofa_tube()
-    twin.linearise(SIDEWAYS)
-    twin.linearise(SIDEWAYS)
+    monkeypatch.setenv("AFTER", "1")
+    twin = sofa_tube()
     twin._process._took.extend([0.01] * process.FIRST)
     assert "does not answer within 1 s" in failed(twin)[0]
     said, took = failed(twin)
@@ -256,11 +278,11 @@ def test_an_answer_that_comes_late_is_not_taken_for_another_questions(monkeypatc
     assert twin._process._asked is None
 
 
-def test_a_loop_holds_while_it_is_away_and_goes_on(monkeypatch):
+def test_a_loop_holds_while_it_is_away_and_goes_on(slender, sofa_tube, monkeypatch):
     monkeypatch.setenv("FAULT", "dies")
-    robot, twin, _ = sofa_tube()
+    twin = sofa_tube()
     monkeypatch.setenv("FAULT", "")
-    controller = robot.build_controller(twin)
+    controller = slender.build_controller(twin)
     controller.enable(True)
     controller.update(SIDEWAYS)
     before = controller.update(SIDEWAYS)
@@ -277,7 +299,7 @@ def test_a_loop_holds_while_it_is_away_and_goes_on(monkeypatch):
     assert held.holding and np.array_equal(held.coordinates, last.coordinates)
 
 
-def test_without_sofa_it_is_said_how_to_get_it(monkeypatch):
+def test_without_sofa_it_is_said_how_to_get_it(sofa_tube, monkeypatch):
     monkeypatch.setenv("FAULT", "no_sofa")
     with pytest.raises(UsageError, match="No module named 'Sofa'.*SOFA_ROOT.*docs/twin.md"):
         sofa_tube()
@@ -286,10 +308,9 @@ def test_without_sofa_it_is_said_how_to_get_it(monkeypatch):
         sofa_tube()
 
 
-def test_gravity_is_checked():
-    _, twin, _ = sofa_tube()
+def test_gravity_is_checked(twins):
     with pytest.raises(InputError, match="gravity"):
-        twin.linearise(np.array([np.nan, 0.0, 0.0]))
+        twins[0].linearise(np.array([np.nan, 0.0, 0.0]))
 
 
 def test_what_has_no_place_in_a_scene_is_named(tmp_path):
