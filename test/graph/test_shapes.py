@@ -33,10 +33,10 @@ from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.processes import Processes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "learning"))
-from small_membrane import content
+from small_membrane import content, small_sizes
 
 NEAR = 150.0  # [Pa] the terminal's step and its sensors' noise
-SIMULATIONS, FRAMES = 40, 6
+SIMULATIONS, FRAMES = 20, 4
 PATIENCE = 300.0  # [s] of a busy machine
 
 
@@ -70,11 +70,13 @@ def weights(membrane, reality, tmp_path_factory):
     """Trained on few simulations, and on surfaces of the reality."""
     robot, learning = membrane
     simulations, inflation = simulate_all(robot, learning.surface, SIMULATIONS), inflation_of(robot)
-    shapes, _ = learn_shapes(simulations, surface_of(robot.build_twin(), learning.surface), inflation, 2)
+    with small_sizes():
+        shapes, _ = learn_shapes(simulations, surface_of(robot.build_twin(), learning.surface), inflation, 2)
     seen = inflation.pressures_of(np.random.default_rng(0).uniform(0.1, 0.9, (FRAMES, 2)))
     scans = [Scan(*seen_at(reality, pressures)) for pressures in seen]
     path = tmp_path_factory.mktemp("weights") / "two_rooms.safetensors"
-    save(learn_warp(shapes, Recording(seen, scans, "here"), robot, WarpTraining(25, 2, 24, 1e-3, epochs=40)), path)
+    with small_sizes():
+        save(learn_warp(shapes, Recording(seen, scans, "here"), robot, WarpTraining(25, 2, 24, 1e-3, epochs=20)), path)
     return path
 
 
