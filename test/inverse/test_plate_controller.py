@@ -487,15 +487,15 @@ def test_what_was_learnt_of_one_model_says_nothing_of_another(sure, chord):
 def test_another_model_takes_over_without_moving_a_plate_that_rests(neck):
     """Of a body as finite elements have it arcs miss 20° by degrees, which are taken back for them alone."""
     arcs, fem, plate = neck.build_twin("pcc_arc"), neck.build_twin("fem"), neck.build_twin("fem")
-    controller, target = PlateController(arcs), np.radians([20.0, 15.0])
+    controller, target, every = PlateController(arcs), np.radians([20.0, 15.0]), 0.05
     controller.aim(*target)
 
     def run(seconds):
-        tick, off = controller.update(seen(np.zeros(2)), DT) if controller.command is None else None, []
-        for _ in range(round(seconds / DT)):
+        tick, off = controller.update(seen(np.zeros(2)), every) if controller.command is None else None, []
+        for _ in range(round(seconds / every)):
             stands = plate.orientation(controller.command)
             off.append(np.degrees(np.abs(np.subtract(stands, target)).max()))
-            tick = controller.update(seen(bend_of(*stands)), DT)
+            tick = controller.update(seen(bend_of(*stands)), every)
         return tick, np.array(off)
 
     tick, off = run(2.0)
