@@ -45,12 +45,12 @@ def test_it_moves_as_a_plant_does(robot, remote):
     assert plant.efforts.max() > 0.0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
-def test_it_leaves_interruptions_to_its_parent_from_its_first_moment(robot, monkeypatch, number):
+def test_it_leaves_interruptions_to_its_parent_from_its_first_moment(robot, monkeypatch):
     send = PlantProcess._send
 
     def interrupt(self, what):
-        self._process.send_signal(number)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            self._process.send_signal(number)
         send(self, what)
 
     monkeypatch.setattr(PlantProcess, "_send", interrupt)
