@@ -360,9 +360,9 @@ def test_how_much_more_is_told_of_a_payload_beside_the_plates_centre_is_known_an
     rim = nodes[beside[:, :2] @ side > 0.017]
     centre = (body.mesh.nodes[rim] - body.mesh.nodes[nodes].mean(axis=0)).mean(axis=0)
     watch, found, noticed = PlateWatch(), [], []
-    watched(tared, stand(robot, DOWN, POSES[0], half, rim), 3.0)  # it was put on before anybody watches
-    for pose in POSES:
-        rest = stand(robot, DOWN, pose, half, rim)
+    rests = [stand(robot, DOWN, pose, half, rim) for pose in POSES]
+    watched(tared, rests[0], 3.0)  # it was put on before anybody watches
+    for rest in rests:
         for _ in range(15):
             known = tared.update(*rest, PERIOD)
             noticed += watch.update(False, None, known, None, None, (), PERIOD)
