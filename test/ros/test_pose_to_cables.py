@@ -134,6 +134,7 @@ def test_what_is_seen_late_is_taken_with_what_was_measured_at_its_own_time(plate
         plate.tell_gravity(now, topic, lying)
     for topic in late:
         plate.tell_gravity(then, topic, DOWN)
+    plate.spin_until(lambda: told and told[-1].base is not None and told[-1].plate is not None)
     measured = told[-1]
     np.testing.assert_array_equal([measured.base, measured.plate], [DOWN, DOWN])
     assert (measured.tensions[0], measured.displacements[0], measured.newest[0]) == (20.0, 0.004, 0.0)

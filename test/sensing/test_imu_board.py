@@ -50,11 +50,11 @@ def steps_while_the_day_is_set(port, board, monkeypatch, step):
 
 @pytest.mark.parametrize("step", [-3600.0, -0.5, 2.0, 1e6])
 def test_a_time_of_day_that_is_set_moves_the_samples_after_it_once(port, monkeypatch, step):
-    for _ in range(5):  # a frame that this machine holds up by itself is, to the host, one of a clock that jumps
+    for _ in range(5):  # what this machine holds up by itself is, to the host, of a clock that jumps
         board = ImuBoard(port.path)
         steps, held_up = steps_while_the_day_is_set(port, board, monkeypatch, step)
         board.close()
-        if held_up < 0.05:
+        if held_up < 0.05 and np.median(np.abs(steps)) < 1e-3:
             break
     assert steps[29] == pytest.approx(step, abs=0.2)  # a busy machine finds the quickest delivery late
     np.testing.assert_allclose(np.delete(steps, 29), 0.0, atol=0.2)
