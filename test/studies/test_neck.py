@@ -10,18 +10,11 @@ import pytest
 import soft_twin
 from soft_twin.parallel import Workers, working_with
 from soft_twin.recording.reader import arrays
-from soft_twin.studies import neck, neck_loop
+from soft_twin.studies import neck
 from soft_twin.studies.neck_loop import Moments
 
+pytestmark = pytest.mark.usefixtures("settled")
 TARGET = (29.5, 35.0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def settled():
-    """Filters of boards that rest find gravity within two seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neck_loop, "SETTLED", 2.0)
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,9 @@ import soft_twin
 from soft_twin.emulation.base_motion import inclinations
 from soft_twin.inverse.plate_controller import CommandLimits, PlateController
 from soft_twin.inverse.plate_holder import PlateHolder
-from soft_twin.studies import neck_loop
 from soft_twin.studies.neck_loop import DT, NeckLoop, judged, step_to
 
-
-@pytest.fixture(scope="module", autouse=True)
-def settled():
-    """Filters of boards that rest find gravity within two seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neck_loop, "SETTLED", 2.0)
-        yield
+pytestmark = pytest.mark.usefixtures("settled")
 
 
 @pytest.fixture(scope="module")
