@@ -3,9 +3,10 @@
 Links to its devices, `imu`, and `plate_imu`, `can` and `valves` as the robot has them, appear in the folder
 `device_folder`. What no sensor of a robot tells is published for evaluation: truth/tip, truth/base, truth/cables,
 truth/chambers, truth/shape, truth/payload [kg] where its tip is a plate that may carry one (the parameter `payload`),
-and truth/pace, how many seconds of the robot's time a second of real time was. With a `tracker_rate` an emulated tip
-sensor, of that noise, publishes tip/pose. The base moves with the service `play` and jumps back to its first attitude,
-with the body at rest, with `rewind`.
+truth/contact, the sum of all normal forces on it [N], where there are obstacles, and truth/pace, how many seconds of
+the robot's time a second of real time was. With a `tracker_rate` an emulated tip sensor, of that noise, publishes
+tip/pose. The base moves with the service `play` and jumps back to its first attitude, with the body at rest, with
+`rewind`.
 """
 
 import os
@@ -86,6 +87,8 @@ class EmulatedRobot(RobotNode):
             self._chambers = self.offer(Pressures, "truth/chambers")
         self._shapes = self.offer(Shape, "truth/shape")
         self._paces = self.offer(Float64, "truth/pace")
+        if self.robot.obstacles:
+            self._contacts = self.offer(Float64, "truth/contact")
         if self.robot.payload_carrier is not None:
             self._payloads = self.offer(Float64, "truth/payload")
         elif self.parameters.payload:
@@ -176,6 +179,8 @@ class EmulatedRobot(RobotNode):
         self._tips.publish(pose_message(truth.time, self.base_frame, truth.tip, None, truth.tip_direction))
         self._bases.publish(attitude_message(truth.time, "world", truth.attitude_wxyz))
         self._publish_actuators(truth)
+        if self.robot.obstacles:
+            self._contacts.publish(Float64(data=truth.contact_load))
         if self.robot.payload_carrier is not None:
             self._payloads.publish(Float64(data=truth.payload))
         if self._published % self.parameters.shape_every == 0:

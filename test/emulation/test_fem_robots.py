@@ -21,18 +21,22 @@ UPRIGHT = MovingBase(np.array([0.0, 0.0, -9.81]))
 PERIOD = 0.02
 
 
-@pytest.fixture(scope="module")
-def finger(tmp_path_factory):
-    """The finger of config/ with fewer cells and without its floor."""
+def small(folder, **obstacle):
+    """The finger of config/ with fewer cells, and another floor or none."""
     content = yaml.safe_load(load_robot("finger").path.read_text(encoding="utf-8"))
     robot = content["robot"]
     voxels = robot["body"]["mesh"]["voxels"]
     del voxels["along"]
     voxels.update(cells=[4, 3, 5], hollows=[{"first": [2, 1, 1], "last": [2, 1, 3]}])
-    del robot["obstacles"]
-    path = tmp_path_factory.mktemp("finger") / "finger.yaml"
+    robot["obstacles"] = [{**robot["obstacles"][0], **obstacle}] if obstacle else []
+    path = folder / "finger.yaml"
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
     return load_robot(path)
+
+
+@pytest.fixture(scope="module")
+def finger(tmp_path_factory):
+    return small(tmp_path_factory.mktemp("finger"))
 
 
 def test_a_chamber_fills_to_its_set_point_and_bends_the_body(finger):
@@ -48,6 +52,21 @@ def test_a_chamber_fills_to_its_set_point_and_bends_the_body(finger):
     rest = equilibrium(plant.model).pose.points
     np.testing.assert_allclose(plant.points, rest, atol=2e-5)
     assert plant.model.actuators.coordinates(rest)[2] == pytest.approx(volume, rel=1e-2)
+
+
+def test_a_floor_pushes_as_much_as_the_clamp_does_not_carry(finger, tmp_path):
+    """Of a body that sags onto it sideways, heavier than it is, by the forces at the nodes."""
+    lowest, sideways = finger.build_emulated_model().body.mesh.nodes[:, 0].min(), np.array([-40.0, 0.0, 0.0])
+    plant = Plant(small(tmp_path, point=[float(lowest) - 5e-4, 0.0, 0.0], friction=0.0))
+    assert plant.contact_load == 0.0
+    for _ in range(150):
+        plant.step(PERIOD, np.array([-0.005, -0.005, 0.0]), MovingBase(sideways))
+    body = plant.model.body
+    clamp = body.assemble(plant.points)[1][body.place < 0].sum(axis=0)  # its own nodes' weight left out
+    carried = body.weight(sideways)[body.place >= 0].sum(axis=0)
+    assert plant.contact_load > 0.2 * -carried[0]
+    assert plant.contact_load == pytest.approx(-clamp[0] - carried[0], rel=1e-2)
+    assert plant.contact_load == pytest.approx(plant.contact_force[0])
 
 
 def test_a_chamber_that_grows_at_once_keeps_its_gas(finger):

@@ -25,7 +25,7 @@ class SpringBody:
         self.efforts, self.points = np.zeros(6), np.zeros((3, 3))
         self.compliance, self.coordinates, self.plates = np.full(6, 1.0 / SPRING), np.zeros(6), None
         self.elapsed, self.gravity, self.fails = 0.0, np.zeros(3), False
-        self.payload, self.hung = 0.0, None
+        self.payload, self.contact_load, self.hung = 0.0, 0.0, None
 
     def hang(self, payload, thread, swing):
         if payload > 50.0:

@@ -256,6 +256,7 @@ def test_a_finger_with_cables_and_a_chamber_holds_its_tip(runs):
     followed = both[0] | both[1]
     assert len(followed - set(series["/finger/gravity"].stamp)) < 0.01 * len(followed)  # of samples that were recorded
     assert {"/finger/truth/chambers", "/finger/chambers/state"} <= set(series)
+    assert series["/finger/truth/contact"].fields["data"].max() > 0.1  # [N], on its floor
     assert (folder / "report.png").stat().st_size > 10_000
 
 

@@ -35,6 +35,7 @@ class PlantState:
     centre_line: np.ndarray
     plates: Plates
     payload: float
+    contact_load: float
     damped_steps: int
 
 

@@ -40,6 +40,7 @@ class EmulatedBody(Protocol):
     stations: np.ndarray
     plates: Plates
     payload: float
+    contact_load: float
     damped_steps: int
 
     def step(self, dt, drives, base) -> None: ...
@@ -74,6 +75,7 @@ class Truth:
         pressures: (p,) gauge, in the chambers [Pa].
         volumes: (p,) by which the chambers have grown [m³].
         payload: what hangs on the plate at its tip [kg].
+        contact_load: sum of the normal forces of all obstacles on the body [N].
     """
 
     time: float
@@ -87,6 +89,7 @@ class Truth:
     pressures: np.ndarray
     volumes: np.ndarray
     payload: float
+    contact_load: float
 
 
 class EmulatedRobot:
@@ -281,6 +284,7 @@ class EmulatedRobot:
             pressures=pressures,
             volumes=self._body.coordinates[count:].copy(),
             payload=self._body.payload,
+            contact_load=self._body.contact_load,
         )
 
     def _phase(self, t: float) -> str:

@@ -43,6 +43,10 @@ class SimulatedRecording:
         inner = _point("geometry_msgs/msg/Vector3", vector)
         self._write(topic, time, "geometry_msgs/msg/Vector3Stamped", vector=inner)
 
+    def number(self, topic: str, time: float, number: float) -> None:
+        """A Float64."""
+        self._write(topic, time, "std_msgs/msg/Float64", stamped=False, data=float(number))
+
     def text(self, topic: str, time: float, text: str) -> None:
         """A String."""
         self._write(topic, time, "std_msgs/msg/String", stamped=False, data=text)

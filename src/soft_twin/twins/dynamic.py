@@ -99,6 +99,11 @@ class DynamicTwin(MovingMesh):
         return np.concatenate([np.zeros(0), *(each.pushes(self.points, known) for each, known in self._touching())])
 
     @property
+    def contact_load(self) -> float:
+        """What all obstacles together push the body with, the sum of the sizes of their normal forces [N]."""
+        return float(self.contact_pushes.sum())
+
+    @property
     def damped_steps(self) -> int:
         """How many steps ended before they were solved."""
         return self._dynamics.damped_steps

@@ -119,7 +119,10 @@ def test_what_a_whole_run_writes_and_draws(same, tmp_path, monkeypatch):
     assert first["peak_mn"] == pytest.approx(2.0) and first["missed_mm"] == pytest.approx(6.0) and not first["passes"]
     assert len(text.splitlines()) == 15 and "left lateral" in text
     assert (tmp_path / "lumen.png").stat().st_size > 20_000
-    assert len(arrays(tmp_path / "lumen.mcap")["/slender/run/phase"]) == len(rows)
+    recorded = arrays(tmp_path / "lumen.mcap")
+    assert len(recorded["/slender/run/phase"]) == len(rows)
+    pressed = recorded["/slender/truth/contact"].fields["data"].reshape(len(rows), -1)
+    np.testing.assert_allclose(pressed[:, [0, -1]], [[1.0, 0.002], [1.0, 0.01]] * 6)
     for name, phantom in PHANTOMS.items():
         (obstacle,) = load_robot(tmp_path / f"in_{name}.yaml").description.obstacles
         assert min(obstacle.radii) == pytest.approx(phantom.narrowest, abs=2e-4)

@@ -236,8 +236,9 @@ def run(folder: Path, data: Path) -> str:
     numbers = {"reach": {"share": REACH, "passes": True}, "loop": LOOP, "object_mm": 1e3 * OBJECT, "friction": FRICTION}
     write_table(folder, {"rows": [asdict(each) for each in rows], **numbers})
     draw(folder / "lumen.png", found)
-    runs = {f"{name}, {attitude}, {way.name}": each.history for (name, attitude, way), each in found.items()}
-    record(folder / "lumen.mcap", twin, runs)
+    runs = {f"{name}, {attitude}, {way.name}": each for (name, attitude, way), each in found.items()}
+    histories, forces = ({run: getattr(each, what) for run, each in runs.items()} for what in ("history", "forces"))
+    record(folder / "lumen.mcap", twin, histories, forces)
     return table(rows)
 
 

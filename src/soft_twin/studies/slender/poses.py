@@ -212,8 +212,11 @@ def json_words(numbers: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in numbers.items())
 
 
-def record(path: Path, robot: CableTube, histories: dict[str, History]) -> None:
-    """Courses one behind the other, each a phase; `twin/tip` is that of the controller's twin."""
+def record(
+    path: Path, robot: CableTube, histories: dict[str, History], contacts: dict[str, np.ndarray] | None = None
+) -> None:
+    """Courses one behind the other, each a phase; `twin/tip` is that of the controller's twin, `truth/contact` what the
+    body is pushed with [N], (t,) of each course where it is told."""
     begin = 0.0
     with SimulatedRecording(path, robot) as recording:
         for phase, history in histories.items():
@@ -223,6 +226,8 @@ def record(path: Path, robot: CableTube, histories: dict[str, History]) -> None:
                 recording.pose("truth/tip", when, history.tips[i], history.axes[i])
                 recording.pose("twin/tip", when, history.twin_tips[i], history.twin_axes[i])
                 recording.joints("cables/command", when, robot.cable_names, history.asked[i], np.zeros(0))
+                if contacts is not None:
+                    recording.number("truth/contact", when, contacts[phase][i])
             begin += float(history.times[-1]) + PERIOD
 
 
