@@ -122,6 +122,18 @@ def add_worker_arguments(parser: argparse.ArgumentParser, default: int = 0) -> N
     )
 
 
+def check_alone(arguments: argparse.Namespace, where: str) -> None:
+    """Refuse workers beside this process for work that has nothing to do for them; `where` says which.
+
+    Raises:
+        UsageError: a cluster, or more processes than one, were asked for.
+    """
+    if arguments.cluster is not None:
+        raise UsageError(f"--cluster {arguments.cluster}: of no use {where}, leave it out")
+    if arguments.workers > 1:
+        raise UsageError(f"--workers {arguments.workers}: of no use {where}, leave it out")
+
+
 def compute_each(
     work: Callable[[Any], Any],
     cases: Sequence[Any],

@@ -55,6 +55,7 @@ def study(tmp_path, monkeypatch, capsys):
     (tmp_path / "own_studies" / "twice.py").write_text(TWICE, encoding="utf-8")
     (tmp_path / "own_studies" / "learning" / "slender.py").write_text(LEARNING, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("own_studies.plain", None)  # as a test before has changed it
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("soft_twin.app.study.MODULES", {("experiment", "learning/slender"): "learning.slender"})
 
@@ -126,9 +127,18 @@ def test_a_cluster_of_no_use_is_told(study, tmp_path):
     assert study("plain", cluster="local") == "done"
 
 
-def test_a_cluster_is_of_no_use_to_what_measures_time(capsys, tmp_path):
-    assert main(["validate", "scale", "--cluster", "local", "--out", str(tmp_path)]) == 2
-    assert "--cluster local: of no use to 'scale', leave it out" in capsys.readouterr().err
+def test_processes_of_no_use_are_told(study, tmp_path):
+    with pytest.raises(UsageError, match="--workers 2: of no use to 'plain', leave it out"):
+        study("plain", workers=2)
+    assert [study("plain", workers=count) for count in (0, 1)] == ["done", "done"]
+    (tmp_path / "second life").touch()
+    assert study("twice", workers=2) == "[0, 1, 2, 3]"
+
+
+@pytest.mark.parametrize("option", ["--cluster local", "--workers 2"])
+def test_workers_are_of_no_use_to_what_measures_time(capsys, tmp_path, option):
+    assert main(["validate", "scale", *option.split(), "--out", str(tmp_path)]) == 2
+    assert f"{option}: of no use to 'scale', leave it out" in capsys.readouterr().err
 
 
 def test_the_command_line_has_them(capsys, monkeypatch, tmp_path):

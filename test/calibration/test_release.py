@@ -241,6 +241,7 @@ def test_uncertainties_are_those_of_what_is_left_where_that_is_more_than_noise(r
         (["--dt", "nan"], "steps of nan s"),
         (["--workers", "-1"], "--workers -1: expected 1 or more, or 0 for one on each core"),
         (["--cluster", "local"], "--cluster local: of no use without --grid, leave it out"),
+        (["--workers", "3"], "--workers 3: of no use without --grid, leave it out"),
         (["--dt", "0.4"], "seen at 2 ends of steps of 0.4 s: expected 4 or more"),
     ],
 )

@@ -12,7 +12,7 @@ from soft_twin.calibration.release import read_release
 from soft_twin.calibration.tune import search_grid, tune
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import ConvergenceError, RecordingError, UsageError
-from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
+from soft_twin.parallel import Workers, add_worker_arguments, check_alone, terminal_progress
 from soft_twin.robots import load_robot
 from soft_twin.robots.base import DrivenRobot
 
@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"'{robot.name}' is calibrated by its nodes' action `calibrate`, not by a release")
     if arguments.friction and arguments.grid:
         raise UsageError("--grid is of releases with slack cables, --friction of winches that move: leave one out")
-    if arguments.cluster is not None and not arguments.grid:
-        raise UsageError(f"--cluster {arguments.cluster}: of no use without --grid, leave it out")
+    if not arguments.grid:
+        check_alone(arguments, "without --grid")
     check_options(arguments.dt, arguments.simulations)
     workers = Workers.of(arguments)
     release = read_release(arguments.recording, arguments.namespace or robot.name, robot.name)

@@ -12,7 +12,7 @@ from typing import Any
 from soft_twin.app.folders import writable
 from soft_twin.descriptions.nearest import nearest
 from soft_twin.errors import UsageError
-from soft_twin.parallel import Workers, add_worker_arguments, compute_here, kept_to_the_end, working_with
+from soft_twin.parallel import Workers, add_worker_arguments, check_alone, compute_here, kept_to_the_end, working_with
 from soft_twin.robots import load_robot
 from soft_twin.studies import MODULES
 from soft_twin.studies.results import unwritten_noted
@@ -50,8 +50,8 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
 
     Raises:
         UsageError: there is no such study, and the message says which is called alike, or lists them; it has no such
-            option; the folder cannot be written; or, when the table is printed, some of its pictures and files could
-            not be.
+            option, or no work for so many processes; the folder cannot be written; or, when the table is printed, some
+            of its pictures and files could not be.
     """
     names = (
         [arguments.name] if arguments.name in studies else [n for n in studies if n.startswith(f"{arguments.name}/")]
@@ -62,8 +62,8 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
     options = _options(arguments, modules)
     out = arguments.out or _default_folder(Path("out") / command / arguments.name, modules, options)
     data = arguments.data or Path(os.environ.get("SOFT_TWIN_DATA", DEFAULT_DATA))
-    if arguments.cluster is not None and not any(map(_works_in_parallel, modules.values())):
-        raise UsageError(f"--cluster {arguments.cluster}: of no use to '{arguments.name}', leave it out")
+    if not any(map(_works_in_parallel, modules.values())):
+        check_alone(arguments, f"to '{arguments.name}'")
     workers = Workers.of(arguments)
     for name in names:
         folder = out if len(names) == 1 else out / name.partition("/")[2]
