@@ -116,6 +116,33 @@ def test_a_recorded_motion_is_read_with_its_winches(robot, moved, tmp_path, caps
     assert "leave one out" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (lambda when: when < 0.37, "nothing from 0.35 to 0.60 s after the release"),
+        (lambda when: when > 0.23, "nothing from 0.00 to 0.25 s after the release"),
+        (lambda when: not 0.12 < when < 0.38, "nothing from 0.10 to 0.40 s after the release"),
+        (lambda when: when == 0.0, "nothing from 0.00 to 0.60 s after the release"),
+        (lambda when: not 0.12 < when < 0.19, None),
+    ],
+    ids=["until", "from", "gap", "once", "a late one"],
+)
+def test_winches_that_nobody_saw_for_a_while_are_not_guessed(robot, moved, tmp_path, told, says):
+    path = tmp_path / "gap.mcap"
+    with SimulatedRecording(path, robot) as recording:
+        for when, tip, wound in zip(moved.times, moved.tips, bending(), strict=True):
+            recording.vector("gravity", when, GRAVITY)
+            recording.pose("tip/pose", when, tip, np.array([0.0, 0.0, 1.0]))
+            if told(when):
+                recording.joints("cables/state", when, robot.cable_names, wound, np.zeros(6))
+    seen = read_release(path, "slender")
+    if says is None:
+        assert moved_twin(robot.path, seen, DT)
+    else:
+        with pytest.raises(RecordingError, match=f"cables/state: {says}"):
+            moved_twin(robot.path, seen, DT)
+
+
 def test_winches_that_were_not_recorded_are_named(robot, moved):
     with pytest.raises(RecordingError, match="no topic cables/state"):
         moved_twin(robot.path, Release(moved.times, moved.tips, GRAVITY), DT)

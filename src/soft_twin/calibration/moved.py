@@ -87,13 +87,15 @@ def moved_twin(path: Path, release: Release, dt: float) -> Moved:
     """The twin of a description whose winches do as was recorded; parameters as of `released_twin`, and FRICTION.
 
     Raises:
-        RecordingError: its winches were not recorded, or the recorded tip does not begin where the twin's does.
+        RecordingError: its winches were not recorded, or not all the while, or the recorded tip does not begin where
+            the twin's does.
         UsageError: the robot is not a body of one material with cables alone.
     """
     robot = load_robot(str(path))
     if not isinstance(robot, DrivenRobot) or not robot.cable_names or robot.actuator_names != robot.cable_names:
         raise UsageError(f"'{robot.name}' is not moved by cables alone: nothing is known of their friction by a motion")
     wound = release.wound_at_steps(dt, robot.cable_names)
+    release.check_seen()
     integrator = robot.build_dynamic_twin(dt).dynamics
     materials = {id(part.material): part.material for part in integrator.model.body.parts}
     cables = [part for part in integrator.model.actuators.parts if isinstance(part, CableActuators)]

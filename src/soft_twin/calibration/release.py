@@ -21,6 +21,7 @@ RELEASED = "released"  # what run/phase says from then on
 SHORTEST = 0.2  # [s]
 FEWEST = 4  # steps of a twin that can be compared
 GAP = 2.5  # of the tracker's period: between poses that are further apart nothing is known
+BLIND = 0.2  # [s] that winches, too, must be unseen for: what moves on meanwhile is known well enough by both ends
 TURNED = 2.0  # [°] that the base may turn by while the robot falls: an error of gravity as an IMU's
 UNITS = 0.03  # share of its length by which gravity may be longer or shorter
 
@@ -34,12 +35,14 @@ class Release:
         tips: (t, 3) in base_link [m].
         gravity: (3,) in base_link [m/s²], mean.
         wound: displacement of each winch by its cable's name, (t,) [m]; None: not recorded.
+        unseen: from when to when nothing of the winches was recorded [s], the first time; None: never.
     """
 
     times: np.ndarray
     tips: np.ndarray
     gravity: np.ndarray
     wound: dict[str, np.ndarray] | None = None
+    unseen: tuple[float, float] | None = None
 
     def at_steps(self, dt: float) -> np.ndarray:
         """(k, 1, 3) the tip at the ends of steps of `dt` [s], linearly between what was measured."""
@@ -86,6 +89,19 @@ class Release:
         if missing:
             raise RecordingError(f"cables/state: no {', '.join(missing)}, only {', '.join(self.wound) or 'nothing'}")
 
+    def check_seen(self) -> None:
+        """Refuse winches of which nothing was recorded for a while: they may have gone anywhere.
+
+        Raises:
+            RecordingError: there is such a while.
+        """
+        if self.unseen is not None:
+            begin, end = self.unseen
+            raise RecordingError(
+                f"cables/state: nothing from {begin:.2f} to {end:.2f} s after the release: expected what the winches "
+                "do as long as the tip is recorded, without gaps"
+            )
+
     def _steps(self, dt: float) -> np.ndarray:
         """(k,) ends [s]."""
         return dt * np.arange(1, int(self.times[-1] / dt + 1e-9) + 1)
@@ -119,7 +135,8 @@ def read_release(path: str | Path, namespace: str, robot: str | None = None) -> 
     begin = _released(series.get("run/phase"), int(series[tip].stamp.min()))
     times, tips = _tips(path, series[tip], begin)
     gravity = _gravity(path, series["gravity"], begin, begin + int(1e9 * times[-1]))
-    return Release(times, tips, gravity, _wound(path, series.get("cables/state"), begin, times))
+    cables = series.get("cables/state")
+    return Release(times, tips, gravity, _wound(path, cables, begin, times), _unseen(cables, begin, times[-1]))
 
 
 def _check_robot(path: str | Path, robot: str | None) -> None:
@@ -177,6 +194,17 @@ def _wound(path: str | Path, cables: Series | None, begin: int, times: np.ndarra
         raise RecordingError(f"{path}: displacements in cables/state that are no numbers")
     columns = cables["position"][order].T
     return {name: np.interp(times, when[order], each) for name, each in zip(cables.names, columns, strict=True)}
+
+
+def _unseen(cables: Series | None, begin: int, end: float) -> tuple[float, float] | None:
+    """From when to when nothing is told of the winches, the first time from 0 to `end` [s] since `begin` [ns]."""
+    if cables is None:
+        return None
+    told = np.unique(1e-9 * (cables.stamp - begin))
+    wide = max(GAP * float(np.median(np.diff(told))), BLIND) if len(told) > 1 else BLIND
+    edges = np.concatenate([[min(0.0, told[0])], told, [max(end, told[-1])]])
+    gaps = np.flatnonzero((np.diff(edges) > wide) & (edges[1:] > 0.0) & (edges[:-1] < end))
+    return (max(0.0, float(edges[gaps[0]])), min(end, float(edges[gaps[0] + 1]))) if len(gaps) else None
 
 
 def _released(phases: Series | None, otherwise: int) -> int:
