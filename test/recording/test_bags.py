@@ -253,6 +253,14 @@ def test_of_two_robots_one_is_to_be_named(tmp_path, robot):
         evaluate(path, robot, namespace="middle")
 
 
+def test_a_namespace_around_that_of_a_robot_is_not_taken_for_its_own(tmp_path, robot):
+    path = _robots(tmp_path / "run.mcap", "lab/left")
+    assert evaluate(path, robot, namespace="lab/left").solves == 1
+    for asked, told in (("lab", "'lab'"), ("", "a robot without a namespace"), ("/", "a robot without a namespace")):
+        with pytest.raises(RecordingError, match=f"no topic of {told} in it: it has 'lab/left': say --namespace"):
+            evaluate(path, robot, namespace=asked)
+
+
 def test_which_of_two_robots_in_config_it_is_of_is_to_be_named(tmp_path):
     path = _robots(tmp_path / "run.mcap", "finger", "slender")
     with pytest.raises(RecordingError, match="namespaces: 'finger', 'slender'.*: say --namespace"):

@@ -137,15 +137,20 @@ def recorded_namespace(path: str | Path, topics: Iterable[str], robot: Robot, as
     wanted = robot.name if asked is None else asked.strip("/")
     spaces = _of_robots(topics) if asked is None else []
     below = [space for space in spaces if space.startswith(f"{wanted}/")]
-    if any(topic.startswith(prefix(wanted)) for topic in topics) and not below:
+    if asked is None:
+        there = any(topic.startswith(prefix(wanted)) for topic in topics) and not below
+    else:
+        there = any(prefix(wanted) + name in topics for name in TOPICS)  # not of robots in namespaces within it
+    if there:
         return wanted
     others = below or [space for space in spaces if not _is_robot(space)]
     if len(others) == 1:
         return others[0]
     if others:
-        there = ", ".join(map(shortened, others))
-        raise RecordingError(f"{path}: several robots in it, say which by --namespace: {there}")
-    raise RecordingError(f"{path}: no topic of {shortened(wanted)} in it: {_remedy(topics)}")
+        names = ", ".join(map(shortened, others))
+        raise RecordingError(f"{path}: several robots in it, say which by --namespace: {names}")
+    of = shortened(wanted) if wanted else "a robot without a namespace"
+    raise RecordingError(f"{path}: no topic of {of} in it: {_remedy(topics)}")
 
 
 def prefix(namespace: str) -> str:
