@@ -149,3 +149,9 @@ def test_winches_that_were_not_recorded_are_named(robot, moved):
     with pytest.raises(RecordingError, match="no cable_2, only cable_1, cable_3"):
         few = {name: each for name, each in moved.wound.items() if name != "cable_2"}
         moved_twin(robot.path, Release(moved.times, moved.tips, GRAVITY, few), DT)
+
+
+@pytest.mark.parametrize("name", ["membrane", "finger"])
+def test_a_robot_that_something_else_moves_is_told_before_its_recording_is_read(name, capsys):
+    assert main(["calibrate", name, "nowhere.mcap", "--friction"]) == 2
+    assert f"'{name}' is not moved by cables alone" in capsys.readouterr().err

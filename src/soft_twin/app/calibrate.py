@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from soft_twin.app.folders import writable
+from soft_twin.calibration.moved import check_cables_alone
 from soft_twin.calibration.release import read_release
 from soft_twin.calibration.tune import search_grid, tune
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
@@ -55,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"'{robot.name}' is calibrated by its nodes' action `calibrate`, not by a release")
     if arguments.friction and arguments.grid:
         raise UsageError("--grid is of releases with slack cables, --friction of winches that move: leave one out")
+    if arguments.friction:
+        check_cables_alone(robot)
     if not arguments.grid:
         check_alone(arguments, "without --grid")
     check_options(arguments.dt, arguments.simulations)

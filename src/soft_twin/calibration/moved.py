@@ -16,7 +16,7 @@ from soft_twin.errors import ConvergenceError, UsageError
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.robots import load_robot
-from soft_twin.robots.base import DrivenRobot
+from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.solvers.derivatives.parameters import Attribute, Density, Elastic, Parameter
 from soft_twin.solvers.time.driven_euler import HALVINGS, DrivenEuler
 
@@ -83,6 +83,17 @@ class Moved(Experiment):
         return (found[0] - found[1]) / (2.0 * STEP * value)
 
 
+def check_cables_alone(robot: Robot) -> DrivenRobot:
+    """The robot, if a motion can tell how its cables rub.
+
+    Raises:
+        UsageError: something else than cables moves it.
+    """
+    if not isinstance(robot, DrivenRobot) or not robot.cable_names or robot.actuator_names != robot.cable_names:
+        raise UsageError(f"'{robot.name}' is not moved by cables alone: nothing is known of their friction by a motion")
+    return robot
+
+
 def moved_twin(path: Path, release: Release, dt: float) -> Moved:
     """The twin of a description whose winches do as was recorded; parameters as of `released_twin`, and FRICTION.
 
@@ -91,9 +102,7 @@ def moved_twin(path: Path, release: Release, dt: float) -> Moved:
             the twin's does.
         UsageError: the robot is not a body of one material with cables alone.
     """
-    robot = load_robot(str(path))
-    if not isinstance(robot, DrivenRobot) or not robot.cable_names or robot.actuator_names != robot.cable_names:
-        raise UsageError(f"'{robot.name}' is not moved by cables alone: nothing is known of their friction by a motion")
+    robot = check_cables_alone(load_robot(str(path)))
     wound = release.wound_at_steps(dt, robot.cable_names)
     release.check_seen()
     integrator = robot.build_dynamic_twin(dt).dynamics
