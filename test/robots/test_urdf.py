@@ -2,6 +2,7 @@
 
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import soft_twin
@@ -81,15 +82,21 @@ def _parameter(system, name):
     return next(each.text for each in system.iter("param") if each.get("name") == name)
 
 
-def test_a_chamber_that_is_drawn_empty_has_its_vacuum_for_a_limit():
-    robot = soft_twin.load_robot("bellows")
-    root = ElementTree.fromstring(urdf(robot))
-    limits = {
-        joint.get("name"): [float(each.text) for each in joint.find("command_interface").findall("param")]
-        for joint in root.find("ros2_control").findall("joint")
-    }
-    assert limits == dict.fromkeys(robot.valves.names_by_channel, [-65000.0, 10000.0])
-    assert {float(each.find("limit").get("effort")) for each in root.findall("joint[@type='continuous']")} == {65000.0}
+def _highest_effort(root, joint):
+    """What ros2_control (4 and 5, `update_interface_limits`) lets through in either direction."""
+    (interface,) = joint.findall("command_interface")
+    bounds = {each.get("name"): float(each.text) for each in interface.findall("param")}
+    highest = float(joints(root)[joint.get("name")].find("limit").get("effort"))
+    return min(highest, abs(bounds.get("min", highest)), bounds.get("max", highest))
+
+
+@pytest.mark.parametrize("name", ["finger", "arm", "bellows"])
+def test_ros2_control_lets_through_every_pressure_of_a_chamber(made, name):
+    valves = soft_twin.load_robot(name).valves
+    root = ElementTree.fromstring(made[name])
+    (system,) = (each for each in root.findall("ros2_control") if each.get("name") == "chambers")
+    let_through = [_highest_effort(root, joint) for joint in system.findall("joint")]
+    assert let_through == np.abs(valves.limits_by_channel).max(axis=0).tolist()
 
 
 def test_a_cable_that_is_called_as_a_joint_of_the_body_is_refused(tmp_path):

@@ -127,15 +127,15 @@ def _add_control(root: Element, topics: str, actuators: str, joints: list[Joint]
 
 
 def _add_interfaces(element: Element, joint: Joint) -> None:
+    """An effort has no limits of its own: ros2_control takes the smaller of the two for both directions, and would keep
+    a pressure of 0 to 30 kPa at 0. It takes the joint's limit instead."""
     if joint.lower is None:
-        limits = SubElement(element, "command_interface", name="effort")
-        low, high = joint.least, joint.effort
+        SubElement(element, "command_interface", name="effort")
     else:
         limits = SubElement(element, "command_interface", name="position")
-        low, high = joint.lower, joint.upper
+        SubElement(limits, "param", name="min").text = _number(joint.lower)
+        SubElement(limits, "param", name="max").text = _number(joint.upper)
         SubElement(element, "state_interface", name="position")
-    SubElement(limits, "param", name="min").text = _number(low)
-    SubElement(limits, "param", name="max").text = _number(high)
     SubElement(element, "state_interface", name="effort")
 
 
