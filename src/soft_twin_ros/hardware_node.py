@@ -269,7 +269,7 @@ def health_of(status: Status) -> Health:
     """A session's status as a node's health: what asks for a person is an error."""
     faults = "; ".join(status.faults)
     values = {"state": status.state.value} | status.counters
-    lost = status.state is State.POSITION_UNKNOWN and faults
+    lost = status.state is State.POSITION_UNKNOWN and any(each != status.refusal for each in status.faults)
     if status.state in (State.FAULT, State.AWAY) or lost:
         return Health(ERROR, faults or status.mode, values)
     if status.state in (State.STOPPED, State.LIMP, State.POSITION_UNKNOWN):

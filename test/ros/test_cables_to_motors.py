@@ -2,13 +2,17 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from rclpy.parameter import Parameter
 
 from soft_twin.driving.cables.winch_control import ControlGains
+from soft_twin.driving.states import State
 from soft_twin.errors import InputError
 from soft_twin_ros.cables_to_motors import CablesToMotors
+from soft_twin_ros.hardware_node import health_of
+from soft_twin_ros.node import ERROR, WARN
 
 USUAL = ControlGains()
 
@@ -97,3 +101,12 @@ def test_together_gains_can_go_where_one_alone_could_not(start):
 def test_a_node_does_not_start_with_gains_that_are_not_safe(start):
     with pytest.raises(InputError, match="would swing, expected at most"):
         start(position_gain=90.0)
+
+
+def test_a_command_that_is_refused_before_motors_are_homed_is_no_error_and_does_not_hide_that_they_want_to_be():
+    """As ros2_control commands NaN until a controller is active."""
+    mode, refusal = "limp: position unknown, home the motors", "command refused: positions [nan]"
+    unknown = {"state": State.POSITION_UNKNOWN, "mode": mode, "counters": {}, "refusal": refusal}
+    health = health_of(SimpleNamespace(faults=(refusal,), **unknown))
+    assert (health.level, health.message) == (WARN, f"{mode}; {refusal}")
+    assert health_of(SimpleNamespace(faults=("turned unseen", refusal), **unknown)).level == ERROR

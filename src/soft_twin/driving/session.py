@@ -31,6 +31,7 @@ class Status:
         stopped: whether a stop is latched.
         warning: what may be wrong with the newest command, which is obeyed, or that what the faults name is over; empty
             if nothing is.
+        refusal: which of the faults is a command's that was refused, not the actuators'; empty if none is.
     """
 
     time: float
@@ -42,6 +43,7 @@ class Status:
     efforts: np.ndarray = field(default_factory=lambda: np.empty(0))
     stopped: bool = False
     warning: str = ""
+    refusal: str = ""
 
 
 class ActuatorSession:
@@ -282,6 +284,7 @@ class ActuatorSession:
             told.efforts,
             self._latched,
             told.warning,
+            self._refusal,
         )
         return self._last
 
