@@ -161,6 +161,18 @@ def test_a_truncated_recording_is_read_as_far_as_it_goes(run_path, tmp_path, kep
     assert caplog.text.count("cut off") == 1
 
 
+@pytest.mark.parametrize("joined", [b"", b"\n", None])
+def test_what_lies_behind_a_recording_in_its_file_is_told_not_read(run_path, tmp_path, joined, caplog):
+    data = run_path.read_bytes()
+    path = tmp_path / "joined.mcap"
+    path.write_bytes(data + (data if joined is None else joined))
+    whole = [message.log_time for message in read_messages(run_path)]
+    with caplog.at_level(logging.WARNING):
+        assert [message.log_time for message in read_messages(path)] == whole
+    assert is_complete(path)
+    assert caplog.text.count("after the end of the recording are not read") == (joined != b"")
+
+
 def test_every_cut_of_a_small_recording_is_read_without_an_error(recorder):
     for i in range(3):
         recorder.add("a", "std_msgs/msg/Float64", i, {"data": i})

@@ -25,11 +25,16 @@ class DamagedChunkError(McapError):
     """A chunk does not unpack to what its header says."""
 
 
+class MoreBytesError(Exception):
+    """A file goes on behind the end of its recording."""
+
+
 def records(stream: IO[bytes]) -> Iterator[McapRecord]:
     """All records, those in chunks too.
 
     Raises:
         BombError: see there.
+        MoreBytesError: see there; after the last record.
         McapError and what else the libraries raise on damage.
     """
     reader = StreamReader(Bounded(stream), validate_crcs=True, record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
@@ -38,6 +43,8 @@ def records(stream: IO[bytes]) -> Iterator[McapRecord]:
             yield from breakup_chunk(unpacked(record), validate_crc=True)
         else:
             yield record
+    if stream.read(1):
+        raise MoreBytesError
 
 
 class Bounded:

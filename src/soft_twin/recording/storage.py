@@ -19,7 +19,7 @@ from soft_twin.descriptions.yaml_file import read_document
 from soft_twin.errors import DescriptionError, RecordingError
 from soft_twin.files import checked_file, is_missing, one_line
 from soft_twin.recording import db3
-from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, records
+from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, MoreBytesError, records
 
 MAX_RECORDING = 50 * 10**9  # [bytes]
 MAX_METADATA, MAX_METADATA_VALUES = 10**6, 200_000  # [bytes] and values of a bag's metadata.yaml
@@ -174,6 +174,8 @@ def _until_damage(found: Iterator[Any], path: str | Path) -> Iterator[Any]:
         yield from found
     except InvalidMagic:
         _tell(path, "bytes after the end of the recording are not MCAP's")
+    except MoreBytesError:
+        _tell(path, "bytes after the end of the recording are not read: give recordings one by one, or a bag's folder")
     except BombError as error:
         raise RecordingError(f"{path}: {error} bytes: no recording does that") from error
     except DAMAGE as error:
