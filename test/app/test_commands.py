@@ -73,6 +73,16 @@ def test_help_names_every_command(capsys):
     assert all(name in printed for name in COMMANDS)
 
 
+@pytest.mark.parametrize("argv", [["calibrate", "slender", "a.mcap"], ["report", "a.mcap"], ["replay", "a.mcap"]])
+def test_a_recording_too_many_is_told_with_the_usage_of_its_command(argv, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([*argv, "b.mcap"])
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"usage: soft-twin {argv[0]} ")
+    assert told.splitlines()[-1] == f"soft-twin {argv[0]}: error: unrecognized arguments: b.mcap"
+
+
 def test_meshes_are_made_as_described(tmp_path, capsys):
     gmsh_loads = True
     try:

@@ -66,7 +66,10 @@ def _parse(argv: list[str]) -> argparse.Namespace:
         command = commands.add_parser(name, help=text, description=text)
         if name == asked:
             importlib.import_module(f"soft_twin.app.{name}").add_arguments(command)
-    return parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:  # here, so that the usage that is told is the command's
+        commands.choices[arguments.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+    return arguments
 
 
 if __name__ == "__main__":
