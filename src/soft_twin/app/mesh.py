@@ -34,7 +34,13 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.robot is None) == (arguments.check is None):
         raise UsageError("give either a robot, whose meshes are made, or --check FILE")
     if arguments.check is not None:
+        if arguments.out is not None:
+            raise UsageError(f"--out {arguments.out}: of no use with --check, which writes nothing: leave it out")
         return _check(arguments.check, arguments.element)
+    if arguments.element is not None:
+        raise UsageError(
+            f"--element {arguments.element}: of no use without --check, the description says it: leave it out"
+        )
     robot = load_robot(arguments.robot)
     if not isinstance(robot, FemRobot):
         raise UsageError(f"robot '{robot.name}' has no meshed body")
