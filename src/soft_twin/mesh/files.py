@@ -90,7 +90,8 @@ def write_mesh(mesh: Mesh, path: str | Path) -> None:
         else:  # perhaps of several files, which know each other by name
             _write(mesh, path)
     except (meshio.WriteError, meshio.ReadError, OSError, ImportError) as error:  # ReadError: no format has the suffix
-        raise MeshError(f"cannot write '{path}': {one_line(error)}") from error
+        reason = getattr(error, "strerror", None) or one_line(error)
+        raise MeshError(f"cannot write '{path}': {reason}") from error
 
 
 def _write(mesh: Mesh, path: Path) -> None:
