@@ -210,6 +210,10 @@ def test_broken_bags_are_one_line(tmp_path):
     told |= {"compression_mode": "", "relative_file_paths": ["../../etc/gone.mcap"]}
     (tmp_path / "metadata.yaml").write_text(yaml.safe_dump({"rosbag2_bagfile_information": told}))
     _refused(tmp_path, f"no recording at '{tmp_path}/gone.mcap'")
+    for names, wrong in (([], "names no file of the bag"), (["x.db3", "y.db3", "bag/x.db3"], "names 'x.db3' 2 times")):
+        told["relative_file_paths"] = names
+        (tmp_path / "metadata.yaml").write_text(yaml.safe_dump({"rosbag2_bagfile_information": told}))
+        _refused(tmp_path, wrong)
 
 
 def _robots(path, *namespaces):

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import struct
+from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -75,6 +76,11 @@ def _named_files(path: Path) -> list[str]:
         raise RecordingError(f"{path}: not the metadata of a bag: it has no list of its files") from error
     if not all(isinstance(value, str) for value in (*names, compression)):
         raise RecordingError(f"{path}: not the metadata of a bag: expected names of files and of a compression mode")
+    if not names:
+        raise RecordingError(f"{path}: it names no file of the bag: `ros2 bag reindex` makes it anew")
+    ((most, count),) = Counter(PurePath(name).name for name in names).most_common(1)
+    if count > 1:
+        raise RecordingError(f"{path}: it names '{one_line(most)}' {count} times: its messages would be read as often")
     if compression.lower() not in ("", "none"):
         raise RecordingError(f"{path}: the bag is compressed by {one_line(compression)}: `ros2 bag convert` it first")
     return names
