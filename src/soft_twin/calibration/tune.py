@@ -14,7 +14,8 @@ What cannot be is refused: a twin that is told apart from the robot by more than
 the robot did, whatever its parameters.
 
 With `friction` the recording has winches that move, and the friction of the cables is looked for, see `moved`; alone,
-since such a motion says less of E than a release with slack cables, from which the description has it by then.
+since such a motion says less of E than a release with slack cables, from which the description has it by then. What the
+tip lags by is damping's as well as friction's: to what that release tells β is most of what is uncertain of μ.
 """
 
 import time
@@ -30,7 +31,7 @@ from scipy.optimize import least_squares
 from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release
 from soft_twin.calibration.released import check_falls, check_let_out, check_lying, check_slack, released_twin
-from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
+from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options, percent
 from soft_twin.errors import ConvergenceError, RecordingError
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.parallel import Say, Workers, compute_all, time_left
@@ -47,6 +48,8 @@ REACH = 4.0  # of a prior: bounds
 NOISE = 2e-4  # [m] of a tracker, each coordinate
 MISFIT = 0.1  # of the largest distance that the tip moved: rms distance of the tips, beside 3 NOISE
 ENOUGH = 1e-4  # relative change of the squares at which a search ends
+DAMPING = "stiffness_damping"
+KNOWN = 0.025  # of the description's stiffness damping: to what share a release with slack cables tells it
 UNSEEN = {
     FRICTION: "the cables' friction is not seen in it: twice as much moves the tip by {:.2g} mm; let winches bend the "
     "robot to and fro with taut cables, or leave friction out",
@@ -159,11 +162,30 @@ def tune(
     options = {"bounds": (-reach, reach), "max_nfev": simulations, "ftol": ENOUGH, "xtol": 1e-4, "gtol": None}
     try:
         found = least_squares(fit.residuals, np.zeros(len(first)), fit.jacobian, x_scale=fit.priors, **options)
+        tuned = fit.tuned(found.x, found.fun, found.jac, ended=found.status > 0)
+        if friction and (damping := twin.parameters[DAMPING].value) > 0.0:
+            tuned = _as_damped(tuned, path, release, dt, float(f"{damping:.9g}"), store)
     except KeyboardInterrupt as interrupt:
         kept = f"; {fit.count} simulations are kept, the same again goes on" if store is not None else ""
         raise KeyboardInterrupt(f"interrupted{kept}") from interrupt
-    tuned = fit.tuned(found.x, found.fun, found.jac, ended=found.status > 0)
     return replace(tuned, material_key=load_robot(str(path)).material_key)
+
+
+def _as_damped(tuned: Tuned, path: Path, release: Release, dt: float, damping: float, store: Path | None) -> Tuned:
+    """What was found of friction, as uncertain as the description's stiffness damping [s] makes it, too.
+
+    Least squares of ln μ alone answer a ln β that is off by δ with −δ Jμᵀ Jβ / Jμᵀ Jμ, J the derivatives of the tips.
+    """
+    work = partial(_simulated, path, release, dt, (FRICTION, DAMPING))
+    values = tuned.values[FRICTION], damping
+    (found,) = compute_all(work, [values], Workers(), store, sources=True)
+    by_friction, by_damping = (found["slopes"][release.seen_at_steps(dt)].reshape(-1, 2) * values).T
+    share = abs(float(by_friction @ by_damping / (by_friction @ by_friction)))
+    spread = float(np.hypot(tuned.uncertainties[FRICTION], share * KNOWN))
+    remark = (
+        f"1 % of rayleigh_stiffness is {share:.2g} % of it: ± takes that for known to {percent(KNOWN)}, by a release"
+    )
+    return replace(tuned, uncertainties={FRICTION: spread}, remarks=(*tuned.remarks, remark))
 
 
 def _simulated(
@@ -325,8 +347,7 @@ class _Fit:
                 f"the search did not come to its end in {self._most} simulations: allow more, values may still change "
                 "by more than is told"
             )
-        damping = "stiffness_damping"
-        if damping in values and 0.5 * self._dt > uncertainties[damping] * values[damping]:
+        if DAMPING in values and 0.5 * self._dt > uncertainties[DAMPING] * values[DAMPING]:
             low, high = 500.0 * self._dt, 1e3 * self._dt
             remarks.append(
                 f"steps of {high:g} ms damp by themselves, as {low:g} to {high:g} ms of rayleigh_stiffness do: what is "
