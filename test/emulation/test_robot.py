@@ -150,6 +150,44 @@ def test_driven_in_real_time_through_its_bytes(emulated):
         driver.close()
 
 
+def test_a_busy_host_does_not_make_motors_let_go_of_their_cables(emulated, monkeypatch):
+    """A driver that hears nothing meanwhile commands zeros, as motors that are silent may be turned unseen."""
+    robot, stalls = emulated(), []
+    give_up = robot._clock.give_up
+
+    def late():
+        if stalls:
+            time.sleep(stalls.pop())
+        return give_up()
+
+    monkeypatch.setattr(robot._clock, "give_up", late)
+    driver = CableDriver(load_robot("slender").winches, open_bus("slcan", robot.can_path))
+    target, turned = np.full(6, 4e-3), []
+
+    def command(seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            driver.command(target)
+            turned.append(robot._motors.motors.displacements.copy())
+            time.sleep(0.01)
+
+    try:
+        end = time.monotonic() + 10.0
+        while driver.state().counters["ticks"] < 20 and time.monotonic() < end:
+            time.sleep(0.01)
+        driver.home()
+        driver.enable()
+        while not np.allclose(robot.truth().displacements, target, atol=1e-4) and time.monotonic() < end:
+            command(0.01)
+        turned.clear()
+        stalls.append(0.15)
+        command(1.0)
+        assert not stalls and np.abs(target - turned).max() < 1e-3  # all of it, 4 mm, if they let go
+        assert driver.state().mode == "active" and driver.state().faults == ()
+    finally:
+        driver.close()
+
+
 def test_play_starts_the_motion_from_its_beginning(emulated):
     robot = emulated()
     assert robot.truth().phase == "rest"
