@@ -191,6 +191,24 @@ def test_a_busy_host_does_not_make_motors_let_go_of_their_cables(emulated, monke
     assert any(_let_out_in_a_stall(emulated(), monkeypatch) < 1e-3 for _ in range(3))
 
 
+def test_time_in_which_a_body_is_put_to_rest_is_not_lost(emulated):
+    """A machine is not too busy because somebody rewinds."""
+
+    class Slow(SpringBody):
+        def settle(self, gravity):
+            time.sleep(1.2)
+            super().settle(gravity)
+
+    robot = emulated(body=Slow())
+    robot.rewind()
+    assert robot.pace.lost_by_body < 0.5
+    lived, end = robot._body.elapsed, time.monotonic() + 10.0
+    while robot._body.elapsed < lived + 0.1:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert robot.pace.lost_by_body < 0.5
+
+
 def test_play_starts_the_motion_from_its_beginning(emulated):
     robot = emulated()
     assert robot.truth().phase == "rest"

@@ -357,7 +357,9 @@ class EmulatedRobot:
         most = max(round(LONGEST_STEP / period), 1)
         while not self._closing.wait(max((ticks + 1) * period - self._clock.time, MIN_PAUSE)):
             if self._unsettled.is_set():
+                self._clock.body_steps(0.0, math.inf)  # the time in which it is put to rest is not lost
                 self._settle_body()
+                ticks = int(self._clock.time / period + 1e-9)
             due = int(self._clock.time / period + 1e-9)
             if due > ticks:
                 periods = min(due - ticks, most)
