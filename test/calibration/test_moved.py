@@ -9,7 +9,7 @@ from soft_twin.app.cli import main
 from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release, read_release
 from soft_twin.calibration.released import released_twin
-from soft_twin.calibration.tune import KNOWN, tune
+from soft_twin.calibration.tune import DAMPING_DEVIATION, tune
 from soft_twin.errors import ConvergenceError, RecordingError
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.studies.slender.shared import variant
@@ -95,12 +95,13 @@ def test_the_friction_that_nobody_told_comes_back_and_predicts_another_motion(ro
 
 
 def test_friction_is_as_uncertain_as_a_damping_that_is_a_little_off_makes_it(robot, moved, tmp_path):
-    damping = {"rayleigh_mass": TRUTH["mass_damping"], "rayleigh_stiffness": (1.0 + KNOWN) * TRUTH["stiffness_damping"]}
+    off = (1.0 + DAMPING_DEVIATION) * TRUTH["stiffness_damping"]
+    damping = {"rayleigh_mass": TRUTH["mass_damping"], "rayleigh_stiffness": off}
     found = tune(variant(tmp_path, "slender", {"body.damping": damping}).path, moved, dt=DT, friction=True)
     shift = abs(np.log(found.values[FRICTION] / TRUTH[FRICTION]))
     assert shift > 0.01 and found.uncertainties[FRICTION] > 0.9 * shift
     told = float(re.search(r"1 % of rayleigh_stiffness is ([\d.]+) % of it", found.in_words())[1])
-    assert told * KNOWN == pytest.approx(shift, rel=0.15)
+    assert told * DAMPING_DEVIATION == pytest.approx(shift, rel=0.15)
 
 
 @pytest.mark.parametrize("wound", [0.0, -0.01])

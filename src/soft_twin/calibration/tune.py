@@ -49,7 +49,7 @@ NOISE = 2e-4  # [m] of a tracker, each coordinate
 MISFIT = 0.1  # of the largest distance that the tip moved: rms distance of the tips, beside 3 NOISE
 ENOUGH = 1e-4  # relative change of the squares at which a search ends
 DAMPING = "stiffness_damping"
-KNOWN = 0.025  # of the description's stiffness damping: to what share a release with slack cables tells it
+DAMPING_DEVIATION = 0.025  # standard deviation of ln β, as a release with slack cables tells it
 UNSEEN = {
     FRICTION: "the cables' friction is not seen in it: twice as much moves the tip by {:.2g} mm; let winches bend the "
     "robot to and fro with taut cables, or leave friction out",
@@ -181,10 +181,9 @@ def _as_damped(tuned: Tuned, path: Path, release: Release, dt: float, damping: f
     (found,) = compute_all(work, [values], Workers(), store, sources=True)
     by_friction, by_damping = (found["slopes"][release.seen_at_steps(dt)].reshape(-1, 2) * values).T
     share = abs(float(by_friction @ by_damping / (by_friction @ by_friction)))
-    spread = float(np.hypot(tuned.uncertainties[FRICTION], share * KNOWN))
-    remark = (
-        f"1 % of rayleigh_stiffness is {share:.2g} % of it: ± takes that for known to {percent(KNOWN)}, by a release"
-    )
+    spread = float(np.hypot(tuned.uncertainties[FRICTION], share * DAMPING_DEVIATION))
+    known = percent(DAMPING_DEVIATION)
+    remark = f"1 % of rayleigh_stiffness is {share:.2g} % of it: ± takes that for known to {known}, by a release"
     return replace(tuned, uncertainties={FRICTION: spread}, remarks=(*tuned.remarks, remark))
 
 
