@@ -156,6 +156,7 @@ class Rotor:
             self._watch_rush(period * len(fresh) - FAST * dt, look, period)
         self.age = silence
         self.acceleration, self.acceleration_bounds, self.span = np.nan, UNKNOWN, 0.0
+        self._hardest = max(self._hardest, push)
         if not fresh:
             self._pushed += push * dt
             self._wait_on(look, period)
@@ -171,6 +172,7 @@ class Rotor:
             speeds = [sample.speed_rpm * COUNTS_PER_RPM for sample in (before, *fresh)]
             self._slips.compare(self.counts - start, speeds, silence, look, period)
         if period:
+            self._behind = max(self._behind, self.owed)
             self._measure(before, fresh, silence, period)
             self._judge(unheard, unheard if was_open else look, period)
         else:
@@ -291,6 +293,8 @@ class Rotor:
             missing = abs(deviation)  # it may be motion in the gap, …
             self._slips.excuse(missing if gap >= period else min(missing, abs(self._excess)))  # … if that is one
             self._add_turns(round((expected + deviation - self._excess) / COUNTS_PER_TURN))
+            if self._behind > RUSH:  # what is only late may still come
+                self._slips.restart(self._behind)
         else:
             self.losses += 1
             self._slips.restart()
@@ -302,11 +306,17 @@ class Rotor:
 
         With speeds v₀, v₁ at the ends and an acceleration of at most a, it turns by (v₀ + v₁)/2 · gap ± a gap²/4. Or
         it was slow at both ends of a short gap, and is just where it should be, and no current that it was told
-        meanwhile, nor a pull that none held any more, can have driven it on for precisely a whole turn.
+        meanwhile, nor a pull that none held any more, can have driven it on for precisely a whole turn. Or it is just
+        where it should be if samples were lost, or if they are only late, and these currents cannot have accelerated
+        it by enough for a turn more.
         """
         before, now = self._ends
-        reach = 0.25 * self._acceleration * gap**2 + 0.5 * abs(now - before) * gap + SLACK + self._tolerance
-        if abs(deviation) + reach < COUNTS_PER_TURN:
+        expected, ragged = 0.5 * (before + now) * gap, 0.5 * abs(now - before) * gap + SLACK + self._tolerance
+        if abs(deviation) + ragged + 0.25 * self._acceleration * gap**2 < COUNTS_PER_TURN:
+            return True
+        late = abs(self._excess) <= NEAR and abs(expected) < 0.5 * COUNTS_PER_TURN - NEAR
+        driven = abs(deviation) + ragged + 0.25 * min(self._hardest, self._acceleration) * gap**2
+        if (late or abs(deviation) <= NEAR) and gap <= SHORT_REST and driven < COUNTS_PER_TURN:
             return True
         at_rest = max(abs(before), abs(now)) <= SLOW and abs(deviation) <= NEAR and gap <= self._silent_after
         at_rest = at_rest and self._pushed * gap < COUNTS_PER_TURN - NEAR
@@ -357,4 +367,5 @@ class Rotor:
     def _close(self) -> None:
         """Nothing is missing any more."""
         self._excess = self._tolerance = self._fastest = self._open_for = self._pushed = 0.0
+        self._hardest = self._behind = 0.0
         self._largest, self._ends = -1.0, (self.speed, self.speed)
