@@ -150,6 +150,47 @@ def test_driven_in_real_time_through_its_bytes(emulated):
         driver.close()
 
 
+def _let_out_in_a_stall(robot, monkeypatch):
+    """How much of 4 mm the motors of a robot let go of when it is kept waiting for 0.15 s [m]."""
+    stalls, turned, target, give_up = [], [], np.full(6, 4e-3), robot._clock.give_up
+
+    def late():
+        if stalls:
+            time.sleep(stalls.pop())
+        return give_up()
+
+    def command(seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            driver.command(target)
+            turned.append(robot._motors.motors.displacements.copy())
+            time.sleep(0.01)
+
+    monkeypatch.setattr(robot._clock, "give_up", late)
+    driver = CableDriver(load_robot("slender").winches, open_bus("slcan", robot.can_path))
+    try:
+        end = time.monotonic() + 10.0
+        while driver.state().counters["ticks"] < 20 and time.monotonic() < end:
+            time.sleep(0.01)
+        driver.home()
+        driver.enable()
+        while not np.allclose(robot.truth().displacements, target, atol=1e-4) and time.monotonic() < end:
+            command(0.01)
+        turned.clear()
+        stalls.append(0.15)
+        command(1.0)
+    finally:
+        driver.close()
+    assert not stalls
+    return np.abs(target - turned).max()
+
+
+def test_a_busy_host_does_not_make_motors_let_go_of_their_cables(emulated, monkeypatch):
+    """A driver that hears nothing meanwhile commands zeros, as motors that are silent may be turned unseen. What else
+    keeps this machine busy may move them, too, but not each of three times."""
+    assert any(_let_out_in_a_stall(emulated(), monkeypatch) < 1e-3 for _ in range(3))
+
+
 def test_time_in_which_a_body_is_put_to_rest_is_not_lost(emulated):
     """A machine is not too busy because somebody rewinds."""
 

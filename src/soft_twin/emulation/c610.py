@@ -164,15 +164,19 @@ class EmulatedC610:
         """Fault: the encoder of a motor slips by so many counts."""
         self._zero_counts[index] += counts
 
-    def feedback(self, turning: bool = True) -> list[tuple[int, bytes]]:
-        """One feedback frame (id, data) of every motor that is not silent; without a speed while time stands still."""
+    def halt(self) -> None:
+        """The rotors stand, as if something had held them, and go on from there."""
+        self.rates[:] = 0.0
+
+    def feedback(self) -> list[tuple[int, bytes]]:
+        """One feedback frame (id, data) of every motor that is not silent."""
         radii = self._radii
         drum_angle = 2.0 * self.displacements / (self._scales * (self._winch.radius + radii))
         gear = self._directions * self._winch.gear_ratio
         counts = (
             np.rint(drum_angle * (gear * COUNTS_PER_TURN / (2.0 * np.pi))).astype(int) + self._zero_counts
         ) % COUNTS_PER_TURN
-        rpm = np.rint(turning * self.rates / (self._scales * radii) * (gear * 60.0 / (2.0 * np.pi))).astype(int)
+        rpm = np.rint(self.rates / (self._scales * radii) * (gear * 60.0 / (2.0 * np.pi))).astype(int)
         raw_currents = np.rint(1e3 * self.currents).astype(int)
         values = zip(counts.tolist(), np.clip(rpm, -32768, 32767).tolist(), raw_currents.tolist(), strict=True)
         return [

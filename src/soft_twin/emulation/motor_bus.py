@@ -39,8 +39,10 @@ class MotorBus:
 
     def stand_still(self, count: int) -> None:
         """Send feedback of so many periods in which no time has passed for the motors: a driver that counts what it
-        gets against its own clock misses none, and sees rotors that have not moved meanwhile."""
-        self._adapter.send_all(count * self.motors.feedback(turning=False))
+        gets against its own clock misses none, and sees rotors that have not moved meanwhile. They have come to
+        rest: else they would go on as fast at once, as if they had been struck."""
+        self.motors.halt()
+        self._adapter.send_all(count * self.motors.feedback())
 
     def close(self) -> None:
         """Unplug the adapter."""

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 from soft_twin.steady_time import steady_now
 
-MOST_BEHIND = 0.25  # [s] that are caught up with; hosts take stamps from before that for stale
+# What is caught up with [s]. All of it is lived by what a driver has commanded last, zeros where it has heard nothing
+# for a while; motors do not let go of their cables within so long.
+MOST_BEHIND = 0.04
 WINDOW = 1.0  # [s] of real time that a pace is taken over
 SLOW = 0.98  # a pace below this is not real time's
 

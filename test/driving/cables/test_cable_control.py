@@ -408,14 +408,20 @@ def test_each_cable_keeps_to_limits_of_its_own():
     np.testing.assert_allclose(winches.state.displacements, -highest, atol=1e-4)
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
 @pytest.mark.parametrize("stood", [1, 2, 3])
-def test_time_that_stands_still_between_two_looks_of_a_late_host_is_no_motor_against_its_current(winches, stood):
-    """A machine too busy for its emulated robot stops the robot's time: rotors say at once that they do not turn."""
+def test_time_that_stands_still_between_two_looks_of_a_late_host_is_no_motor_against_its_current(
+    winches, stood, goes_on
+):
+    """Rotors say at once that they do not turn; then they turn as fast as before, or begin from rest."""
     winches.control.enable()
     winches.run(0.5, np.zeros(6))
     winches.run(0.1, np.full(6, 0.010))
     winches.motors.step(DT, np.zeros(6))
-    frames = winches.motors.feedback() + stood * winches.motors.feedback(turning=False)
+    before, turned = winches.motors.feedback(), winches.motors.rates.copy()
+    winches.motors.halt()
+    frames = before + stood * winches.motors.feedback()
+    winches.motors.rates[:] = goes_on * turned
     messages = [can.Message(arbitration_id=i, data=data, is_extended_id=False) for i, data in frames]
     winches.control.update(map(decode_feedback, messages), (1 + stood) * DT)
     assert winches.state.faults == ()
