@@ -4,14 +4,17 @@ import ast
 import importlib
 import inspect
 import itertools
+import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import yaml
 
 from soft_twin import load_robot
 from soft_twin.errors import UsageError
 from soft_twin.resources import folder
+from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.rviz_view import view_of, write_view
 
@@ -26,6 +29,8 @@ DRAWN = {
     }.items()
 }
 MODEL = "rviz_default_plugins/RobotModel"
+OPENING = np.tan(np.radians(45.0) / 2.0)  # half the height of RViz's picture at a distance of one
+LINK_AXES = 0.2  # [m] at a Marker Scale of one, as RViz draws them
 
 
 def offers(executable):
@@ -64,6 +69,33 @@ def frames(view):
     return {fixed, *(display["Reference Frame"] for display in displays(view) if "Reference Frame" in display)}
 
 
+def stored(name):
+    """A view as it is checked in."""
+    return yaml.safe_load((folder("rviz") / f"{name}.rviz").read_text(encoding="utf-8"))
+
+
+def of_kind(view, kind):
+    return [display for display in displays(view) if display["Class"] == f"rviz_default_plugins/{kind}"]
+
+
+def body_of(name):
+    """(n, 3) nodes at rest [m]."""
+    robot = load_robot(name)
+    if isinstance(robot, TensegrityArm):
+        return robot.model.start.nodes(robot.structure.strut_lengths) @ robot.model.level
+    return robot.build_model().body.mesh.nodes
+
+
+def in_picture(points, camera):
+    """(n, 2) places right and up in the picture of RViz's orbiting camera, in halves of the picture's height."""
+    pitch, yaw = camera["Pitch"], camera["Yaw"]
+    back = np.array([np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)])
+    right = np.array([-np.sin(yaw), np.cos(yaw), 0.0])
+    from_camera = points - [camera["Focal Point"][axis] for axis in "XYZ"] - camera["Distance"] * back
+    depth = -from_camera @ back
+    return from_camera @ np.column_stack([right, np.cross(back, right)]) / (OPENING * depth[:, None])
+
+
 @pytest.fixture
 def weights(tmp_path):
     """A file that is there: nobody reads it here."""
@@ -75,8 +107,7 @@ def weights(tmp_path):
 @pytest.mark.parametrize(("name", "namespace"), list(itertools.product(ROBOTS, ("", "lab/left"))))
 def test_a_view_has_a_robots_topics_and_frames(name, namespace, weights):
     """As it is checked in, where nothing is said, and in any namespace."""
-    stored = yaml.safe_load((folder("rviz") / f"{name}.rviz").read_text(encoding="utf-8"))
-    view, namespace = (view_of([(name, namespace)]), namespace) if namespace else (stored, name)
+    view, namespace = (view_of([(name, namespace)]), namespace) if namespace else (stored(name), name)
     topics = {display["Topic"]["Value"]: display["Class"] for display in displays(view) if "Topic" in display}
     kinds = {topic.removeprefix(f"/{namespace}/"): DRAWN[kind] for topic, kind in topics.items()}
     assert kinds and kinds.items() <= offered(name, weights).items()
@@ -84,6 +115,32 @@ def test_a_view_has_a_robots_topics_and_frames(name, namespace, weights):
     (model,) = [display for display in displays(view) if display["Class"] == MODEL]
     assert model["Description Topic"]["Value"] == f"/{namespace}/robot_description"
     assert model["TF Prefix"] == namespace
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_whole_robot_is_in_the_picture(name):
+    """At rest, with room to move, and not as a dot."""
+    places = in_picture(body_of(name), stored(name)["Visualization Manager"]["Views"]["Current"])
+    assert 0.3 < np.abs(places).max() < 0.7
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_axes_are_longer_than_what_hides_them(name):
+    """Those of links and base stand in the middle of the body: seen beside it, or above it where it is flat."""
+    view, body = stored(name), body_of(name)
+    hidden = min(np.abs(body[:, :2]).max(), body[:, 2].max())
+    (links,), (base,) = of_kind(view, "TF"), of_kind(view, "Axes")
+    assert min(LINK_AXES * links["Marker Scale"], base["Length"]) > hidden
+
+
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name != "tm40"])
+def test_the_true_tip_is_told_from_the_twins(name):
+    """By its axes, which nothing of the twin hides where both are in one place; a link of the twin would hide both."""
+    twin, true = of_kind(stored(name), "Pose")
+    assert (twin["Topic"]["Value"], true["Topic"]["Value"]) == (f"/{name}/twin/tip", f"/{name}/truth/tip")
+    assert true["Axes Length"] >= 1.5 * twin["Axes Length"] and true["Axes Radius"] <= 0.5 * twin["Axes Radius"]
+    (shown,) = of_kind(stored(name), "TF")
+    assert re.search(shown["Filter (blacklist)"], f"{name}/tip_link")
 
 
 def test_several_robots_hang_in_one_world(tmp_path):
