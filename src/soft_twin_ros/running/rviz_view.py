@@ -50,12 +50,12 @@ def write_view(robots: Sequence[tuple[str, str]], path: Path) -> Path:
 
 
 def _named(name: str, namespace: str) -> dict[str, Any]:
-    """The view of a robot: topics, frames and prefixes begin with its name, for which its namespace is put."""
+    """The view of a robot: topics, frames, prefixes and filters begin with its name, for which its namespace is put."""
     source = folder("rviz") / f"{name}.rviz"
     if not source.is_file():
         raise UsageError(f"rviz:=true: there is no rviz/{name}.rviz: leave it out")
     text = source.read_text(encoding="utf-8")
-    return yaml.safe_load(re.sub(rf"(?<=[ /]){name}(?=/|$)", namespace, text, flags=re.MULTILINE))
+    return yaml.safe_load(re.sub(rf"(?<=[ /|]){name}(?=/|$)", namespace, text, flags=re.MULTILINE))
 
 
 def _group(view: dict[str, Any], namespace: str) -> dict[str, Any]:
