@@ -15,6 +15,7 @@ from soft_twin import load_robot
 from soft_twin.errors import UsageError
 from soft_twin.resources import folder
 from soft_twin.robots.tensegrity import TensegrityArm
+from soft_twin_ros.body_marker import COLOUR
 from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.rviz_view import view_of, write_view
 
@@ -30,6 +31,7 @@ DRAWN = {
 }
 MODEL = "rviz_default_plugins/RobotModel"
 OPENING = np.tan(np.radians(45.0) / 2.0)  # half the height of RViz's picture at a distance of one
+WHITE = "255; 255; 255"
 LINK_AXES = 0.2  # [m] at a Marker Scale of one, as RViz draws them
 
 
@@ -145,6 +147,17 @@ def test_the_true_tip_is_told_from_the_twins(name):
     assert true["Axes Length"] >= 1.5 * twin["Axes Length"] and true["Axes Radius"] <= 0.5 * twin["Axes Radius"]
     (shown,) = of_kind(stored(name), "TF")
     assert re.search(shown["Filter (blacklist)"], f"{name}/tip_link")
+
+
+@pytest.mark.parametrize("name", [name for name in ROBOTS if of_kind(stored(name), "PointCloud2")])
+def test_a_predicted_surface_is_seen_before_body_and_background(name):
+    """RViz draws points that have no colour of their own white."""
+    (points,) = of_kind(stored(name), "PointCloud2")
+    background = stored(name)["Visualization Manager"]["Global Options"]["Background Color"]
+    own, behind = (np.array(colour.split(";"), float) for colour in (points.get("Color", WHITE), background))
+    body = 255.0 * np.array(COLOUR[:3])
+    assert min(np.abs(own - behind).max(), np.abs(own - body).max()) > 100.0
+    assert points["Color Transformer"] == "FlatColor"
 
 
 def test_several_robots_hang_in_one_world(tmp_path):
