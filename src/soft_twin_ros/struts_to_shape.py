@@ -19,6 +19,7 @@ from soft_twin_msgs.msg import Shape as ShapeMessage
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError, UsageError
 from soft_twin.robots.links import BASE, Link
 from soft_twin.robots.skeleton import build_skeleton
@@ -49,6 +50,7 @@ class Parameters(ManagedParameters):
         0.3, "without inclinations, or pressures, for so long there are none", "s", 0.01, 60.0, settable=True
     )
     highest_tension: float = parameter(100.0, "tension that is drawn red", "N", 1.0, 1e5, settable=True)
+    place_in_world: tuple = parameter((0.0, 0.0, 0.0), "where base_link is in the frame world, x, y, z", "m")
 
 
 class StrutsToShape(ManagedNode):
@@ -74,7 +76,7 @@ class StrutsToShape(ManagedNode):
         self._tips = self.offer(PoseStamped, "twin/tip")
         self._statuses = self.offer(SolverStatus, "solver/status")
         self._markers = self.offer(MarkerArray, "markers")
-        mount = Link(BASE, WORLD, rotation=self._arm.model.level)
+        mount = mounted(self._arm, self.parameters.place_in_world)
         self._frames = RobotFrames(self, build_skeleton(self.robot), [mount])
         self.listen(Inclinations, "struts/inclination", self._take_inclinations, NEWEST)
         self.listen(Pressures, "chambers/state", self._take_pressures, NEWEST)
@@ -184,6 +186,15 @@ class StrutsToShape(ManagedNode):
         """Go on by what was calibrated."""
         self._arm = replace(self._arm, model=calibration.model)
         self._estimator = self._arm.build_estimator(self.parameters.estimator)
+
+
+def mounted(arm: TensegrityArm, place: Sequence[float]) -> Link:
+    """Its base in the world at a place (3,) [m], as level as the arm's model has it.
+
+    Raises:
+        InputError: no three finite numbers.
+    """
+    return Link(BASE, WORLD, checked_vector(place, 3, "place_in_world"), arm.model.level)
 
 
 def in_order(found: Sequence[str], values: Sequence[float], names: list[str]) -> np.ndarray:

@@ -5,8 +5,9 @@ import pytest
 
 pytest.importorskip("rclpy")
 
+from soft_twin import load_robot
 from soft_twin.errors import InputError
-from soft_twin_ros.struts_to_shape import in_order
+from soft_twin_ros.struts_to_shape import Parameters, in_order, mounted
 from soft_twin_ros.tensegrity_markers import colours, dashed, tensegrity_markers
 
 
@@ -22,6 +23,16 @@ def test_values_come_in_the_order_of_names_and_missing_ones_are_nan():
 def test_wrong_names_are_named(names, values, message):
     with pytest.raises(InputError, match=message):
         in_order(names, values, ["strut_0", "strut_1"])
+
+
+def test_an_arm_stands_where_it_is_said_to_as_level_as_its_model():
+    arm = load_robot("tm40")
+    assert Parameters().place_in_world == (0.0, 0.0, 0.0)
+    mount = mounted(arm, (0.4, -1.5, 0.7))
+    assert (mount.parent, mount.name, mount.place.tolist()) == ("world", "base_link", [0.4, -1.5, 0.7])
+    assert np.array_equal(mount.rotation, arm.model.level)
+    with pytest.raises(InputError, match="place_in_world: expected 3 numbers"):
+        mounted(arm, (0.4, -1.5))
 
 
 def test_members_are_coloured_by_tension_and_slack_ones_dashed():
