@@ -1,5 +1,6 @@
 import struct
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -131,23 +132,34 @@ def test_a_body_that_fails_stays_as_it_was_and_says_so(emulated):
     np.testing.assert_array_equal(robot.truth().tip, [0.0, 0.0, 0.1])
 
 
-def test_driven_in_real_time_through_its_bytes(emulated):
-    robot = emulated()
+@contextmanager
+def _driven(robot):
+    """A driver that is enabled, and moves the cables to displacements (c,) [m] when it is called with them."""
     driver = CableDriver(load_robot("slender").winches, open_bus("slcan", robot.can_path))
+    end = time.monotonic() + 10.0
+
+    def go(target):
+        while not np.allclose(robot.truth().displacements, target, atol=1e-4) and time.monotonic() < end:
+            driver.command(target)
+            time.sleep(0.01)
+        return driver
+
     try:
-        end = time.monotonic() + 10.0
         while driver.state().counters["ticks"] < 20 and time.monotonic() < end:
             time.sleep(0.01)
         driver.home()
         driver.enable()
-        target = np.linspace(0.0, 0.003, 6)
-        while not np.allclose(robot.truth().displacements, target, atol=1e-4) and time.monotonic() < end:
-            driver.command(target)
-            time.sleep(0.01)
-        np.testing.assert_allclose(robot.truth().displacements, target, atol=2e-4)
-        np.testing.assert_allclose(robot.truth().tensions, SPRING * target, atol=0.2)
+        yield go
     finally:
         driver.close()
+
+
+def test_driven_in_real_time_through_its_bytes(emulated):
+    robot, target = emulated(), np.linspace(0.0, 0.003, 6)
+    with _driven(robot) as go:
+        go(target)
+        np.testing.assert_allclose(robot.truth().displacements, target, atol=2e-4)
+        np.testing.assert_allclose(robot.truth().tensions, SPRING * target, atol=0.2)
 
 
 def _let_out_in_a_stall(robot, monkeypatch):
@@ -159,28 +171,15 @@ def _let_out_in_a_stall(robot, monkeypatch):
             time.sleep(stalls.pop())
         return give_up()
 
-    def command(seconds):
-        end = time.monotonic() + seconds
+    monkeypatch.setattr(robot._clock, "give_up", late)
+    with _driven(robot) as go:
+        driver = go(target)
+        stalls.append(0.15)
+        end = time.monotonic() + 1.0
         while time.monotonic() < end:
             driver.command(target)
             turned.append(robot._motors.motors.displacements.copy())
             time.sleep(0.01)
-
-    monkeypatch.setattr(robot._clock, "give_up", late)
-    driver = CableDriver(load_robot("slender").winches, open_bus("slcan", robot.can_path))
-    try:
-        end = time.monotonic() + 10.0
-        while driver.state().counters["ticks"] < 20 and time.monotonic() < end:
-            time.sleep(0.01)
-        driver.home()
-        driver.enable()
-        while not np.allclose(robot.truth().displacements, target, atol=1e-4) and time.monotonic() < end:
-            command(0.01)
-        turned.clear()
-        stalls.append(0.15)
-        command(1.0)
-    finally:
-        driver.close()
     assert not stalls
     return np.abs(target - turned).max()
 
