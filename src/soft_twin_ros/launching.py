@@ -40,6 +40,7 @@ from soft_twin_ros.running.rviz_view import write_view
 
 PACKAGE = "soft_twin"
 PUSHED_NAMESPACE = "ros_namespace"  # where launch_ros keeps what PushRosNamespace says
+OF_LAUNCH = ("launch-prefix", "launch-prefix-filter", "emulate_tty")  # words that launch heeds whatever file it starts
 RESPAWN_DELAY = 1.0  # [s]
 SIGINT_PATIENCE, SIGTERM_PATIENCE = "1.5", "0.5"  # [s] until a node that does not end is asked again, and is killed
 VENTING_PATIENCE = LONGEST_VENTING + 5.0  # [s] for the driver of real valves, whose device may hold pressures for ever
@@ -51,13 +52,14 @@ def launched(
     """A launch description with these arguments, and the actions that their values ask for, within the namespace that
     launch files which include it have pushed.
 
-    What the user has typed and is no argument is refused. Launch files that include this one have arguments of their
-    own, which it is also given: then nothing can be told from nothing.
+    What the user has typed and is no argument, nor one that launch heeds by itself, is refused. Launch files that
+    include this one have arguments of their own, which it is also given: then nothing can be told from nothing.
     """
 
     def act(context: LaunchContext) -> list[Action]:
         if _is_asked_for(context.get_locals_as_dict()["current_launch_file_path"], sys.argv):
-            refuse_unknown(arguments, (word.partition(":=")[0] for word in context.argv if ":=" in word))
+            said = (word.partition(":=")[0] for word in context.argv if ":=" in word)
+            refuse_unknown(arguments, (name for name in said if name not in OF_LAUNCH))
         names = {name for key, argument in arguments.items() for name in (key, *argument.aliases)}
         given = context.launch_configurations
         values = complete(arguments, {name: given[name] for name in names & given.keys()})

@@ -279,6 +279,20 @@ def test_several_robots_have_namespaces_and_one_thread_each(launch):
 
 
 @pytest.mark.parametrize(
+    ("words", "niceness"),
+    [
+        (("launch-prefix:=nice -n 7",), 7),
+        (("launch-prefix:=nice -n 7", "launch-prefix-filter:=recorder", "emulate_tty:=true"), 0),
+    ],
+)
+def test_what_ros2_launch_asks_of_any_file_is_no_unknown_argument(launch, words, niceness):
+    process = launch("slender", *words)
+    nodes, here = nodes_of(launch, 4), os.getpriority(os.PRIO_PROCESS, 0)
+    assert {os.getpriority(os.PRIO_PROCESS, node) - here for node in nodes} == {niceness}
+    end_of(process, nodes, signal.SIGINT)
+
+
+@pytest.mark.parametrize(
     ("name", "argument", "message"),
     [
         ("slender", "use_simtime:=true", "there is no argument 'use_simtime': did you mean 'use_sim_time'?"),
