@@ -367,5 +367,5 @@ class Rotor:
     def _close(self) -> None:
         """Nothing is missing any more."""
         self._excess = self._tolerance = self._fastest = self._open_for = self._pushed = 0.0
-        self._hardest = self._behind = 0.0
+        self._hardest = self._behind = 0.0  # most push [counts/s²] and most owed [s] since something is missing
         self._largest, self._ends = -1.0, (self.speed, self.speed)
