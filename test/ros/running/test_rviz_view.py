@@ -139,7 +139,7 @@ def test_axes_are_longer_than_what_hides_them(name):
     assert min(LINK_AXES * links["Marker Scale"], base["Length"]) > hidden
 
 
-@pytest.mark.parametrize("name", [name for name in ROBOTS if name != "tm40"])
+@pytest.mark.parametrize("name", ROBOTS)
 def test_the_true_tip_is_told_from_the_twins(name):
     """By its axes, which nothing of the twin hides where both are in one place; a link of the twin would hide both."""
     twin, true = of_kind(stored(name), "Pose")
@@ -168,7 +168,7 @@ def test_several_robots_hang_in_one_world(tmp_path):
     topics = {name: [each["Topic"]["Value"] for each in shown if "Topic" in each] for name, shown in groups.items()}
     assert topics == {
         "left": ["/left/body", "/left/twin/tip", "/left/truth/tip"],
-        "right": ["/right/markers"],
+        "right": ["/right/markers", "/right/twin/tip", "/right/truth/tip"],
     }
     assert view["Visualization Manager"]["Views"]["Current"]["Distance"] == 2.5  # from where the larger one is seen
 
