@@ -311,14 +311,22 @@ class Rotor:
         it by enough for a turn more.
         """
         before, now = self._ends
-        expected, ragged = 0.5 * (before + now) * gap, 0.5 * abs(now - before) * gap + SLACK + self._tolerance
-        if abs(deviation) + ragged + 0.25 * self._acceleration * gap**2 < COUNTS_PER_TURN:
+        doubt = abs(deviation) + 0.5 * abs(now - before) * gap + SLACK + self._tolerance
+        if doubt + 0.25 * self._acceleration * gap**2 < COUNTS_PER_TURN:
             return True
-        late = abs(self._excess) <= NEAR and abs(expected) < 0.5 * COUNTS_PER_TURN - NEAR
-        driven = abs(deviation) + ragged + 0.25 * min(self._hardest, self._acceleration) * gap**2
-        if (late or abs(deviation) <= NEAR) and gap <= SHORT_REST and driven < COUNTS_PER_TURN:
+        driven = 0.25 * min(self._hardest, self._acceleration) * gap**2
+        if gap <= SHORT_REST and doubt + driven < COUNTS_PER_TURN and self._is_in_place(deviation, gap):
             return True
-        at_rest = max(abs(before), abs(now)) <= SLOW and abs(deviation) <= NEAR and gap <= self._silent_after
+        return self._has_rested(deviation, gap)
+
+    def _is_in_place(self, deviation: float, gap: float) -> bool:
+        """Whether the rotor is where it should be, if samples were lost in the gap [s] or if they are only late."""
+        only_late = abs(self._excess) <= NEAR and 0.5 * abs(sum(self._ends)) * gap < 0.5 * COUNTS_PER_TURN - NEAR
+        return only_late or abs(deviation) <= NEAR
+
+    def _has_rested(self, deviation: float, gap: float) -> bool:
+        """Whether it was slow at both ends of a gap [s], and nothing that is known has driven it on by a turn."""
+        at_rest = max(map(abs, self._ends)) <= SLOW and abs(deviation) <= NEAR and gap <= self._silent_after
         at_rest = at_rest and self._pushed * gap < COUNTS_PER_TURN - NEAR
         self.rests += at_rest and gap > SHORT_REST
         return at_rest
