@@ -298,6 +298,13 @@ def status_message(
     )
 
 
+def target_message(seconds: float, frame: str, target: "PoseTarget", tick: "Tick") -> PoseStamped:
+    """The pose that is aimed at: turned as the twin's frame is, where the target leaves that free."""
+    direction = tick.tip_direction if target.frame == "tip" else None
+    turn = tick.reached_rotation if target.rotation is None else target.rotation
+    return pose_message(seconds, frame, target.position, turn, direction)
+
+
 def diagnostic(name: str, hardware: str, level: bytes, message: str, values: Mapping[str, object]) -> DiagnosticStatus:
     """One entry of /diagnostics; numbers are written with four digits."""
     return DiagnosticStatus(

@@ -2,12 +2,13 @@
 sample.
 
 Publishes cables/command and chambers/command, as the robot has them, while compensating; twin/tip and solver/status
-with each solve; shape and body at most at `picture_rate`, the robot's links on /tf at most at `transform_rate`. Every
-message has the stamp of the gravity sample, which is that of the IMU sample behind it. A sample that is older than the
-last or not usable is refused; without samples the node is silent and the drivers' watchdogs act. A solve without an
-equilibrium holds the last safe command and says so. With `lead` or `acceleration_smoothing` gravity is looked ahead by
-what `imu/data` says, see sensing.gravity_ahead; while that is silent, gravity is as measured. With `tip_feedback` a
-sensor's tip/pose takes off the target what the twin does not know, see inverse.tip_feedback.
+with each solve; shape, body and twin/target, the pose that is aimed at, at most at `picture_rate`, the robot's links on
+/tf at most at `transform_rate`. Every message has the stamp of the gravity sample, which is that of the IMU sample
+behind it. A sample that is older than the last or not usable is refused; without samples the node is silent and the
+drivers' watchdogs act. A solve without an equilibrium holds the last safe command and says so. With `lead` or
+`acceleration_smoothing` gravity is looked ahead by what `imu/data` says, see sensing.gravity_ahead; while that is
+silent, gravity is as measured. With `tip_feedback` a sensor's tip/pose takes off the target what the twin does not
+know, see inverse.tip_feedback.
 """
 
 import sys
@@ -28,7 +29,7 @@ from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
 from soft_twin.inverse.controller import Tick
 from soft_twin.inverse.inverse import STAY
-from soft_twin.inverse.targets import Target
+from soft_twin.inverse.targets import PoseTarget, Target
 from soft_twin.inverse.tip_feedback import SAFE_BANDWIDTHS as TIP_BANDWIDTHS
 from soft_twin.inverse.tip_feedback import TipFeedbackParameters
 from soft_twin.robots.base import DrivenRobot
@@ -45,6 +46,7 @@ from soft_twin_ros.conversions import (
     pressures_message,
     shape_message,
     status_message,
+    target_message,
     target_pose,
     to_array,
     to_seconds,
@@ -87,7 +89,7 @@ class Parameters(ManagedParameters):
     solve_time_limit: float = parameter(
         5.0, "longest search of a call of solve_ik for a place that is nearer", "s", 0.1, 600.0, settable=True
     )
-    picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
+    picture_rate: float = parameter(25.0, "greatest rate of shape, body and target", "Hz", 0.1, 100.0, settable=True)
     transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
     stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)
     silent_after: float = parameter(
@@ -225,6 +227,7 @@ class GravityToActuators(ManagedNode):
         self._statuses = self.offer(SolverStatus, "solver/status")
         self._shapes = self.offer(Shape, "shape")
         self._bodies = self.offer(Marker, "body")
+        self._targets = self.offer(PoseStamped, "twin/target")
         self._resets = self.offer(Empty, "twin/reset", COMMAND)
         self.create_service(SetTarget, "set_target", self._set_target)
         self.offer_waiting(SolveIk, "solve_ik", self._solve_ik)
@@ -267,6 +270,8 @@ class GravityToActuators(ManagedNode):
                 shape_message(stamp, self.base_frame, self._stations, tick.centre_line, tick.energy, tick.residual)
             )
             self._bodies.publish(self._marker.frame(stamp, tick.points))
+            if isinstance(aimed_at := self._controller.aimed_at, PoseTarget):
+                self._targets.publish(target_message(stamp, self.base_frame, aimed_at, tick))
 
     def _command(self, stamp: float, tick: Tick) -> None:
         """What the drivers shall do: cables first among the actuators, chambers behind them."""

@@ -1,9 +1,9 @@
 """Target orientation of a plate in, cable displacements out: by a model, and by what the IMUs of base and plate see.
 
 Publishes cables/command while compensating, with the stamp of the gravity sample behind it; with each tick
-solver/status, twin/tip, payload [kg], NaN where it is not known yet, and payload/deviation; shape and body at most at
-`picture_rate`, the robot's links on /tf at most at `transform_rate`. The model that steers is set by the parameter
-`model`, also while the node runs.
+solver/status, twin/tip, payload [kg], NaN where it is not known yet, and payload/deviation; at most at `picture_rate`
+shape, body and twin/target, the orientation that is aimed at, where the twin has its tip; the robot's links on /tf at
+most at `transform_rate`. The model that steers is set by the parameter `model`, also while the node runs.
 The service `align`, called while cables that are homed hold the plate straight, finds by how much the two IMUs are
 turned against each other, and corrects them from then on; the parameter `alignment` names the file that keeps it.
 Without the base's or the plate's gravity the loop is open, and the diagnostics say so; without both the node is silent,
@@ -92,7 +92,7 @@ class Parameters(ManagedParameters):
     roll_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
     alignment: str = parameter("", "file of the alignment of the plate's IMUs (YAML), written by the service align")
     rate: float = parameter(100.0, "greatest rate of ticks", "Hz", 20.0, 1000.0, settable=True)
-    picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
+    picture_rate: float = parameter(25.0, "greatest rate of shape, body and target", "Hz", 0.1, 100.0, settable=True)
     transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
     stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)
     silent_after: float = parameter(
@@ -329,6 +329,7 @@ class PoseToCables(ManagedNode):
         self._deviations = self.offer(Float64, "payload/deviation")
         self._shapes = self.offer(Shape, "shape")
         self._bodies = self.offer(Marker, "body")
+        self._aims = self.offer(PoseStamped, "twin/target")
         self.offer_waiting(SetTarget, "set_target", self._set_target)
         self.offer_waiting(SolveIk, "solve_ik", self._solve_ik)
         self.create_service(SetBool, "compensate", self._compensate)
@@ -361,13 +362,15 @@ class PoseToCables(ManagedNode):
                 self._payloads.publish(Float64(data=held.payload.mass))
                 self._deviations.publish(Float64(data=held.payload.deviation))
         frame = twin.frames["tip"]
-        self._tips.publish(pose_message(stamp, self.base_frame, frame.position(twin), frame.rotation(twin)))
+        place = frame.position(twin)
+        self._tips.publish(pose_message(stamp, self.base_frame, place, frame.rotation(twin)))
         self._frames.send(stamp, twin.points, twin.coordinates())
         if self.steady_now() >= self._next_picture:
             self._next_picture = self.steady_now() + 1.0 / self.parameters.picture_rate
             line, names = twin.sections(self._heights, twin.points), [f"{1e3 * z:g}_mm" for z in self._heights]
             self._shapes.publish(shape_message(stamp, self.base_frame, names, line, NAN, NAN))
             self._bodies.publish(self._marker.frame(stamp, twin.points))
+            self._aims.publish(pose_message(stamp, self.base_frame, place, self._turn_asked))
 
     def _twin_now(self) -> Twin:
         """The body as the model that steers has it, else as the observer of the payload sees it."""
@@ -375,12 +378,17 @@ class PoseToCables(ManagedNode):
         steers = self._held is not None and isinstance(model, FemPlate)
         return model.twin if steers else self._holder.observer.plate.twin
 
+    @property
+    def _turn_asked(self) -> np.ndarray:
+        """(3, 3) how the plate shall be turned."""
+        return tilted(np.array(bend_of(*self._targets.now.asked)))
+
     def _status(self, stamp: float, held: Held) -> SolverStatus:
         tick, asked = held.tick, self._targets.now.asked
         return SolverStatus(
             header=header_of(stamp, self.base_frame),
             frame="tip",
-            target=to_pose(np.full(3, NAN), tilted(np.array(bend_of(*asked)))),
+            target=to_pose(np.full(3, NAN), self._turn_asked),
             use_orientation=True,
             reached=to_pose(np.full(3, NAN), None if held.sight is None else tilted(held.sight.bend)),
             compensating=True,

@@ -10,10 +10,12 @@ import rclpy
 from geometry_msgs.msg import PoseStamped, Vector3Stamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
+from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
 from soft_twin_msgs.srv import SetTarget
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.inverse.targets import actuation_target
 from soft_twin_ros.conversions import header, pose_message, to_vector, vector_message
 from soft_twin_ros.gravity_to_actuators import UPRIGHT, GravityToActuators
 from soft_twin_ros.node import OK, WARN
@@ -35,6 +37,8 @@ class Loop:
         self._imu = self._client.create_publisher(Imu, "imu/data", 10)
         self._target = self._client.create_publisher(PoseStamped, "target", 1)
         self._client.create_subscription(JointState, "cables/command", self._heard.append, 10)
+        self.targets = []
+        self._client.create_subscription(PoseStamped, "twin/target", self.targets.append, 10)
 
     def aim(self, place, frame):
         """A target of the tip on the topic."""
@@ -61,6 +65,12 @@ class Loop:
         end = time.monotonic() + PATIENCE
         while not done(command := self.command(rates)):
             assert time.monotonic() < end, command
+
+    def target(self, said):
+        """The pose that the node tells it aims at, `said` so after this call."""
+        self.targets.clear()
+        self.command_until(STILL, lambda _: any(map(said, self.targets)))
+        return self.targets[-1]
 
     def _spin(self, seconds):
         end = time.monotonic() + seconds
@@ -102,6 +112,42 @@ def test_a_target_behind_the_base_is_refused_and_the_loop_goes_on(loop, place):
     answer = loop.node._set_target(request, SetTarget.Response())
     assert not answer.success and "behind the base" in answer.message
     np.testing.assert_allclose(loop.command([0.0, 0.0, 0.0]), before, atol=0.5)
+
+
+def test_where_the_tip_is_aimed_is_told_turned_as_the_twins_tip_or_as_asked(loop):
+    def at(x):
+        return lambda pose: abs(pose.pose.position.x - x) < 1e-12
+
+    loop.aim((0.012, -0.003, 0.095), "base_link")
+    loop.target(at(0.012))
+    for _ in range(40):  # until the twin is at rest
+        loop.command(STILL)
+    pose = loop.target(at(0.012))
+    assert pose.header.frame_id == "base_link" and (pose.pose.position.y, pose.pose.position.z) == (-0.003, 0.095)
+    turn, tick = pose.pose.orientation, loop.node._tick
+    axis = Rotation.from_quat([turn.x, turn.y, turn.z, turn.w]).apply([0.0, 0.0, 1.0])
+    np.testing.assert_allclose(axis, tick.tip_direction, atol=1e-3)
+    request = SetTarget.Request(use_orientation=True)
+    request.target.header.frame_id = "base_link"
+    request.target.pose.position.x, request.target.pose.position.z = 0.015, 0.096
+    request.target.pose.orientation.y, request.target.pose.orientation.w = np.sin(0.15), np.cos(0.15)
+    answer = loop.node._set_target(request, SetTarget.Response())
+    assert answer.success, answer.message
+    turn = loop.target(at(0.015)).pose.orientation
+    np.testing.assert_allclose([turn.x, turn.y, turn.z, turn.w], [0.0, np.sin(0.15), 0.0, np.cos(0.15)], atol=1e-9)
+
+
+def test_an_actuation_that_is_held_is_no_pose(loop):
+    loop.command(STILL)
+    controller = loop.node._controller
+    controller.aim(actuation_target(controller.inverse, np.zeros(6)))
+    for _ in range(3):
+        loop.command(STILL)
+    loop.targets.clear()
+    end = time.monotonic() + 3.0 / loop.node.parameters.picture_rate
+    while time.monotonic() < end:
+        loop.command(STILL)
+    assert loop.targets == []
 
 
 def test_who_asks_an_inactive_node_is_told_so(loop, monkeypatch):

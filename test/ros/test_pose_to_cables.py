@@ -5,14 +5,15 @@ import time
 import numpy as np
 import pytest
 import rclpy
-from geometry_msgs.msg import Vector3Stamped
+from geometry_msgs.msg import PoseStamped, Vector3Stamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
+from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 
 from soft_twin.errors import InputError
 from soft_twin.robots.plate_models import PLATE_MODELS
-from soft_twin_ros.conversions import joint_state, vector_message
+from soft_twin_ros.conversions import joint_state, pose_message, vector_message
 from soft_twin_ros.pose_to_cables import PoseToCables
 
 DOWN = np.array([0.0, 0.0, -9.81])
@@ -90,6 +91,24 @@ def plate(start_node):
     result = Plate(start_node(PoseToCables, robot="neck", model="pcc_chord"))
     yield result
     result.client.destroy_node()
+
+
+def test_how_the_plate_shall_be_turned_is_told_where_the_twin_has_it(plate):
+    aimed, client = [], plate.client
+    client.create_subscription(PoseStamped, "twin/target", aimed.append, 10)
+    ask = client.create_publisher(PoseStamped, "target", 1)
+    turn = Rotation.from_rotvec([0.2, -0.1, 0.0])
+    asked = pose_message(time.time(), plate.node.base_frame, np.zeros(3), turn.as_matrix())
+    plate.say_until(ask.get_subscription_count, *IMUS)
+    ask.publish(asked)
+
+    def axis(pose):
+        q = pose.pose.orientation
+        return Rotation.from_quat([q.x, q.y, q.z, q.w]).apply([0.0, 0.0, 1.0])
+
+    plate.say_until(lambda: aimed and np.abs(axis(aimed[-1]) - turn.apply([0.0, 0.0, 1.0])).max() < 1e-9, *IMUS)
+    place = aimed[-1].pose.position
+    assert np.hypot(place.x, place.y) < 0.05 and 0.08 < place.z < 0.15  # at the neck's top [m]
 
 
 @pytest.mark.parametrize("lost", IMUS)

@@ -35,22 +35,24 @@ WHITE = "255; 255; 255"
 LINK_AXES = 0.2  # [m] at a Marker Scale of one, as RViz draws them
 
 
-def offers(executable):
-    """Types of the topics that a node's program offers, by their names, as its source says it."""
+def topics_of(executable):
+    """Types of the topics that a node's program offers or listens to, by their names, as its source says it."""
     module = importlib.import_module(f"soft_twin_ros.{executable}")
     classes = [each for _, each in inspect.getmembers(module, inspect.isclass) if "soft_twin_ros" in each.__module__]
     found = {}
     for source in {inspect.getsource(inspect.getmodule(each)) for each in classes}:
         calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-        for call in (each for each in calls if getattr(each.func, "attr", "") == "offer" and len(each.args) > 1):
+        for call in (
+            each for each in calls if getattr(each.func, "attr", "") in ("offer", "listen") and len(each.args) > 1
+        ):
             found[getattr(call.args[1], "value", "")] = getattr(call.args[0], "id", "")
     return found
 
 
-def offered(name, weights):
+def told(name, weights):
     learned = "\nlearning:" in (folder("config") / f"{name}.yaml").read_text(encoding="utf-8")
     nodes = graph(load_robot(name)) + (graph(load_robot(name), weights=weights) if learned else [])
-    return {topic: kind for node in nodes for topic, kind in offers(node.executable).items()}
+    return {topic: kind for node in nodes for topic, kind in topics_of(node.executable).items()}
 
 
 def links(name):
@@ -112,7 +114,7 @@ def test_a_view_has_a_robots_topics_and_frames(name, namespace, weights):
     view, namespace = (view_of([(name, namespace)]), namespace) if namespace else (stored(name), name)
     topics = {display["Topic"]["Value"]: display["Class"] for display in displays(view) if "Topic" in display}
     kinds = {topic.removeprefix(f"/{namespace}/"): DRAWN[kind] for topic, kind in topics.items()}
-    assert kinds and kinds.items() <= offered(name, weights).items()
+    assert kinds and kinds.items() <= told(name, weights).items()
     assert frames(view) <= {f"{namespace}/{link}" for link in links(name)}
     (model,) = [display for display in displays(view) if display["Class"] == MODEL]
     assert model["Description Topic"]["Value"] == f"/{namespace}/robot_description"
@@ -142,22 +144,32 @@ def test_axes_are_longer_than_what_hides_them(name):
 @pytest.mark.parametrize("name", ROBOTS)
 def test_the_true_tip_is_told_from_the_twins(name):
     """By its axes, which nothing of the twin hides where both are in one place; a link of the twin would hide both."""
-    twin, true = of_kind(stored(name), "Pose")
-    assert (twin["Topic"]["Value"], true["Topic"]["Value"]) == (f"/{name}/twin/tip", f"/{name}/truth/tip")
+    shown = {display["Topic"]["Value"].removeprefix(f"/{name}/"): display for display in of_kind(stored(name), "Pose")}
+    twin, true = shown.pop("twin/tip"), shown.pop("truth/tip")
     assert true["Axes Length"] >= 1.5 * twin["Axes Length"] and true["Axes Radius"] <= 0.5 * twin["Axes Radius"]
     (shown,) = of_kind(stored(name), "TF")
     assert re.search(shown["Filter (blacklist)"], f"{name}/tip_link")
 
 
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name != "tm40"])
+def test_a_target_is_seen_around_the_tip_that_has_reached_it(name):
+    shown = {display["Topic"]["Value"].removeprefix(f"/{name}/"): display for display in of_kind(stored(name), "Pose")}
+    target, twin = shown["twin/target"], shown["twin/tip"]
+    assert target["Axes Radius"] >= 1.5 * twin["Axes Radius"] and target["Axes Length"] <= 0.7 * twin["Axes Length"]
+
+
 @pytest.mark.parametrize("name", [name for name in ROBOTS if of_kind(stored(name), "PointCloud2")])
-def test_a_predicted_surface_is_seen_before_body_and_background(name):
+def test_surfaces_are_seen_before_each_other_body_and_background(name):
     """RViz draws points that have no colour of their own white."""
-    (points,) = of_kind(stored(name), "PointCloud2")
+    clouds = of_kind(stored(name), "PointCloud2")
+    topics = [points["Topic"]["Value"].removeprefix(f"/{name}/") for points in clouds]
+    assert topics == ["shape/points", "target_shape"]
     background = stored(name)["Visualization Manager"]["Global Options"]["Background Color"]
-    own, behind = (np.array(colour.split(";"), float) for colour in (points.get("Color", WHITE), background))
-    body = 255.0 * np.array(COLOUR[:3])
-    assert min(np.abs(own - behind).max(), np.abs(own - body).max()) > 100.0
-    assert points["Color Transformer"] == "FlatColor"
+    colours = [background, *(points.get("Color", WHITE) for points in clouds)]
+    colours = [255.0 * np.array(COLOUR[:3]), *(np.array(colour.split(";"), float) for colour in colours)]
+    assert min(np.abs(one - other).max() for one, other in itertools.combinations(colours[1:], 2)) > 100.0
+    assert min(np.abs(one - colours[0]).max() for one in colours[2:]) > 100.0
+    assert {points["Color Transformer"] for points in clouds} == {"FlatColor"}
 
 
 def test_several_robots_hang_in_one_world(tmp_path):
@@ -167,7 +179,7 @@ def test_several_robots_hang_in_one_world(tmp_path):
     assert set(groups) == {"left", "right"}
     topics = {name: [each["Topic"]["Value"] for each in shown if "Topic" in each] for name, shown in groups.items()}
     assert topics == {
-        "left": ["/left/body", "/left/twin/tip", "/left/truth/tip"],
+        "left": ["/left/body", "/left/twin/tip", "/left/truth/tip", "/left/twin/target"],
         "right": ["/right/markers", "/right/twin/tip", "/right/truth/tip"],
     }
     assert view["Visualization Manager"]["Views"]["Current"]["Distance"] == 2.5  # from where the larger one is seen
