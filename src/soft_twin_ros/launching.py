@@ -36,7 +36,7 @@ from soft_twin_ros.running.arguments import (
 from soft_twin_ros.running.ending import CANNOT_START, ending
 from soft_twin_ros.running.graph import NodeSpec, own_folder
 from soft_twin_ros.running.processes import SINGLE_THREAD, on_this_machine, outliving_each_other
-from soft_twin_ros.running.rviz_view import write_view
+from soft_twin_ros.running.rviz_view import Shown, write_view
 
 PACKAGE = "soft_twin"
 PUSHED_NAMESPACE = "ros_namespace"  # where launch_ros keeps what PushRosNamespace says
@@ -216,7 +216,8 @@ def _time(shared: Shared) -> dict[str, Any]:
 def _rviz(requests: list[RobotRequest], shared: Shared) -> Node:
     first = requests[0]
     path = own_folder(first.robot.name, first.namespace) / "view.rviz"
-    view = write_view([(request.robot.name, request.namespace) for request in requests], path)
+    shown = [Shown(request.robot.name, request.namespace, request.place) for request in requests]
+    view = write_view(shown, path)
     remedy = f"{remedy_for('rviz2')}, or leave rviz:=true out"
     return foreign_action("rviz2", remedy, arguments=["-d", str(view)], parameters=[_time(shared)])
 

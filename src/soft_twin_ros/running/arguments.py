@@ -4,15 +4,16 @@ import difflib
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from soft_twin import load_robot
+from soft_twin.checks import checked_vector
 from soft_twin.descriptions.kinds_of_value import NAMESPACE
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.descriptions.yaml_file import parse, read_document
-from soft_twin.errors import DescriptionError, UsageError
+from soft_twin.errors import DescriptionError, InputError, UsageError
 from soft_twin.files import checked_file, is_missing, one_line
 from soft_twin.robots.base import Robot
 from soft_twin_ros.running.graph import Devices, NodeSpec, devices_of, graph
@@ -59,7 +60,11 @@ OF_A_ROBOT = {
     "weights": Argument("", "file that `soft-twin train` wrote: the node shape_to_pressures takes shapes, by it"),
     "scanner": Argument("false", "true: an emulated scanner, and motion capture, see an emulated robot's surface"),
     "device_folder": Argument("", "where an emulated robot puts its devices; default: one for its namespace"),
+    "place_in_world": Argument("", "where its base is in the frame world, as [x, y, z] in metres; default: the origin"),
 } | OF_EACH_ROBOT
+LISTS = ("place_in_world",)  # of these, the arguments that are lists
+ORIGIN = (0.0, 0.0, 0.0)
+PLACED = ("imu_to_gravity", "struts_to_shape")  # the nodes that tell where a base is, by their parameter of that name
 
 
 @dataclass(frozen=True)
@@ -100,12 +105,14 @@ class RobotRequest:
         namespace: of its nodes.
         specs: its nodes.
         emulated: whether its devices are.
+        place: (3,) where its base is in the world, as its nodes are told [m].
     """
 
     robot: Robot
     namespace: str
     specs: list[NodeSpec]
     emulated: bool
+    place: tuple[float, ...]
 
     @classmethod
     def of(cls, values: Mapping[str, str], within: str = "") -> "RobotRequest":
@@ -117,7 +124,7 @@ class RobotRequest:
 
         Raises:
             UsageError: a value that cannot be, values that contradict each other, or one device for two drivers.
-            DescriptionError: the description is wrong.
+            DescriptionError, InputError: the description is wrong.
         """
         robot = load_robot(values["robot"])
         namespace = full_namespace(values["namespace"] or robot.name, within)
@@ -129,7 +136,12 @@ class RobotRequest:
         own, recording = {"weights": values["weights"], "scanner": scanner}, values["recording"] or None
         specs = graph(robot, devices, emulation, recording, namespace, managed, **own)
         _refuse_shared_devices(specs)
-        return cls(robot, namespace, specs, devices is None)
+        if said := values["place_in_world"]:
+            place = {"place_in_world": numbers("place_in_world", said, 3, "m")}
+            specs = [
+                replace(spec, parameters=spec.parameters | place) if spec.name in PLACED else spec for spec in specs
+            ]
+        return cls(robot, namespace, specs, devices is None, _place_of(robot, specs))
 
 
 def checked_namespace(text: str) -> str:
@@ -159,6 +171,17 @@ def full_namespace(text: str, within: str) -> str:
     """
     outer = "" if text.startswith("/") else within.strip("/")
     return "/".join(part for part in (outer, checked_namespace(text)) if part)
+
+
+def _place_of(robot: Robot, specs: Iterable[NodeSpec]) -> tuple[float, ...]:
+    """(3,) where its base is, as the node is told that tells it [m].
+
+    Raises:
+        InputError: the description says something else.
+    """
+    (node,) = (spec for spec in specs if spec.name in PLACED)
+    said = node.parameters.get("place_in_world", ORIGIN)
+    return tuple(checked_vector(said, 3, f"{robot.path}: nodes.{node.name}.place_in_world").tolist())
 
 
 def _devices(values: Mapping[str, str], robot: Robot) -> Devices | None:
@@ -281,11 +304,20 @@ def _values(entry: Any, who: str) -> dict[str, str]:
             "or '{left: {robot: slender, imu: …}}'"
         )
     for key, value in values.items():
-        if not isinstance(key, str) or not isinstance(value, (str, bool, int, float)):
+        if not isinstance(key, str) or not (isinstance(value, (str, bool, int, float)) or _is_list(key, value)):
             raise UsageError(
                 f"robots: expected a robot's name, or arguments with plain values, found {shortened({key: value})}"
             )
-    return {key: str(value) for key, value in values.items()}
+    return {key: _text(value) for key, value in values.items()}
+
+
+def _is_list(key: str, value: Any) -> bool:
+    """Whether it is a list of plain values, where one is to be."""
+    return key in LISTS and isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value)
+
+
+def _text(value: Any) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
 def _refuse_shared_devices(specs: Iterable[NodeSpec]) -> None:
@@ -346,6 +378,21 @@ def flag(name: str, text: str) -> bool:
     if text.lower() not in TRUE + FALSE:
         raise UsageError(f"{name}:={one_line(text)}: expected true or false")
     return text.lower() in TRUE
+
+
+def numbers(name: str, text: str, count: int, unit: str) -> tuple[float, ...]:
+    """The numbers that an argument says, as a list in YAML.
+
+    Raises:
+        UsageError: it says others, or none.
+    """
+    try:
+        return tuple(checked_vector(parse(text, name), count, name).tolist())
+    except (DescriptionError, InputError) as error:
+        example = ", ".join(["0.5", *["0"] * (count - 1)])
+        raise UsageError(
+            f"{name}:={one_line(text)}: expected {count} numbers [{unit}], such as '[{example}]'"
+        ) from error
 
 
 def number(name: str, text: str, unit: str) -> float:

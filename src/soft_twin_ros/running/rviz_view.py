@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from soft_twin.errors import UsageError
@@ -12,32 +14,54 @@ from soft_twin.resources import folder
 
 WORLD = "world"  # the frame that robots share
 MANAGER = "Visualization Manager"
+FARTHER = 1.3  # times what robots are apart at most: half the picture's height is 0.41 of the distance
 
 
-def view_of(robots: Sequence[tuple[str, str]]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Shown:
+    """A robot that is shown.
+
+    Attributes:
+        name, namespace: of it.
+        place: (3,) where its base is in the world [m].
+    """
+
+    name: str
+    namespace: str
+    place: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+
+def view_of(robots: Sequence[Shown]) -> dict[str, Any]:
     """RViz's configuration.
 
     Of one robot it stands on the robot's base. Several hang in `world` as their bases do, each robot's displays in a
-    group of its own.
-
-    Args:
-        robots: name and namespace of each.
+    group of its own; the camera looks at the middle of them from where all are in the picture.
 
     Raises:
         UsageError: there is no view of one of them.
     """
-    views = [_named(*robot) for robot in robots]
+    views = [_named(robot.name, robot.namespace) for robot in robots]
     if len(views) == 1:
         return views[0]
     view = max(views, key=_distance)
     manager = view[MANAGER]
     manager["Global Options"]["Fixed Frame"] = WORLD
+    _look_at(np.array([robot.place for robot in robots]), manager["Views"]["Current"])
     ground = [display for display in manager["Displays"] if display["Class"].endswith("/Grid")]
-    groups = [_group(each, namespace) for each, (_, namespace) in zip(views, robots, strict=True)]
+    groups = [_group(each, robot.namespace) for each, robot in zip(views, robots, strict=True)]
     return view | {MANAGER: manager | {"Displays": [*ground, *groups]}}
 
 
-def write_view(robots: Sequence[tuple[str, str]], path: Path) -> Path:
+def _look_at(places: np.ndarray, camera: dict[str, Any]) -> None:
+    """Move a camera that looks at the largest robot at the origin, such that robots at (r, 3) are in the picture."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    focus = camera["Focal Point"]
+    for axis, middle in zip("XYZ", 0.5 * (low + high), strict=True):
+        focus[axis] = float(focus[axis] + middle)
+    camera["Distance"] = float(camera["Distance"] + FARTHER * np.linalg.norm(high - low))
+
+
+def write_view(robots: Sequence[Shown], path: Path) -> Path:
     """Write it for RViz; `path` again.
 
     Raises:

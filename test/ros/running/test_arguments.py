@@ -4,7 +4,7 @@ import pytest
 
 from soft_twin import load_robot
 from soft_twin.driving.valves.dac_board import RANGE
-from soft_twin.errors import UsageError
+from soft_twin.errors import InputError, UsageError
 from soft_twin_ros.running.arguments import (
     OF_A_ROBOT,
     OF_EACH_ROBOT,
@@ -65,6 +65,37 @@ def test_two_robots_within_a_namespace_have_device_folders_of_their_own():
         if spec.name == "emulated_robot"
     }
     assert len(folders) == 4
+
+
+def test_a_robot_stands_where_it_is_said(tmp_path):
+    (tmp_path / "lab.yaml").write_text("left: {robot: neck, place_in_world: [0.5, -1, 0]}\nright: tm40\n")
+    left, right = robots_of(str(tmp_path / "lab.yaml"))
+    assert (left.place, right.place) == ((0.5, -1.0, 0.0), (0.0, 0.0, 0.0))
+    told = {spec.name: spec.parameters["place_in_world"] for spec in left.specs if "place_in_world" in spec.parameters}
+    assert told == {"imu_to_gravity": (0.5, -1.0, 0.0)}  # not that of the plate's IMU
+    assert "place_in_world:=[0.5, -1.0, 0.0]" in by_name(left)["imu_to_gravity"].command()
+    arm = asked("tm40", place_in_world="[0, 0, 2e0]")
+    assert arm.place == by_name(arm)["struts_to_shape"].parameters["place_in_world"] == (0.0, 0.0, 2.0)
+
+
+def test_a_robot_stands_where_its_description_says(tmp_path):
+    text = load_robot("slender").path.read_text(encoding="utf-8")
+    text = text.replace("imu_to_gravity: {}", "imu_to_gravity: {place_in_world: [0.2, 0.0, 1.0]}")
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    assert asked(str(path)).place == (0.2, 0.0, 1.0)
+    assert asked(str(path), place_in_world="[1, 0, 0]").place == (1.0, 0.0, 0.0)
+    path.write_text(text.replace("[0.2, 0.0, 1.0]", "[0.2, 1.0]"))
+    with pytest.raises(
+        InputError, match=re.escape("mine.yaml: nodes.imu_to_gravity.place_in_world: expected 3 numbers")
+    ):
+        asked(str(path))
+
+
+@pytest.mark.parametrize("place", ["1 0 0", "[1, 0]", "[1, 0, x]", "[1, 0, .nan]", "{x: 1}", "[[1, 2, 3]]", "[1, 0"])
+def test_a_place_is_three_numbers(place):
+    with pytest.raises(UsageError, match=re.escape("place_in_world:=") + ".*" + re.escape("expected 3 numbers [m]")):
+        asked("slender", place_in_world=place)
 
 
 def test_robots_come_from_a_list_a_file_or_with_arguments_of_their_own(tmp_path):

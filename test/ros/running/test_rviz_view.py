@@ -17,7 +17,7 @@ from soft_twin.resources import folder
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin_ros.body_marker import COLOUR
 from soft_twin_ros.running.graph import graph
-from soft_twin_ros.running.rviz_view import view_of, write_view
+from soft_twin_ros.running.rviz_view import Shown, view_of, write_view
 
 ROBOTS = tuple(sorted(path.stem for path in folder("config").glob("*.yaml")))
 DRAWN = {
@@ -111,7 +111,7 @@ def weights(tmp_path):
 @pytest.mark.parametrize(("name", "namespace"), list(itertools.product(ROBOTS, ("", "lab/left"))))
 def test_a_view_has_a_robots_topics_and_frames(name, namespace, weights):
     """As it is checked in, where nothing is said, and in any namespace."""
-    view, namespace = (view_of([(name, namespace)]), namespace) if namespace else (stored(name), name)
+    view, namespace = (view_of([Shown(name, namespace)]), namespace) if namespace else (stored(name), name)
     topics = {display["Topic"]["Value"]: display["Class"] for display in displays(view) if "Topic" in display}
     kinds = {topic.removeprefix(f"/{namespace}/"): DRAWN[kind] for topic, kind in topics.items()}
     assert kinds and kinds.items() <= told(name, weights).items()
@@ -173,7 +173,9 @@ def test_surfaces_are_seen_before_each_other_body_and_background(name):
 
 
 def test_several_robots_hang_in_one_world(tmp_path):
-    view = yaml.safe_load(write_view([("slender", "left"), ("tm40", "right")], tmp_path / "new" / "v.rviz").read_text())
+    view = yaml.safe_load(
+        write_view([Shown("slender", "left"), Shown("tm40", "right")], tmp_path / "new" / "v.rviz").read_text()
+    )
     assert frames(view) == {"world", "left/base_link", "right/base_link"}
     groups = {each["Name"]: each["Displays"] for each in displays(view) if "Displays" in each}
     assert set(groups) == {"left", "right"}
@@ -185,6 +187,24 @@ def test_several_robots_hang_in_one_world(tmp_path):
     assert view["Visualization Manager"]["Views"]["Current"]["Distance"] == 2.5  # from where the larger one is seen
 
 
+@pytest.mark.parametrize(
+    ("names", "places"),
+    [
+        (("slender", "slender"), ((0.0, 0.0, 0.0), (0.3, 0.0, 0.0))),
+        (("slender", "slender"), ((2.0, -1.0, 0.8), (2.0, -0.8, 0.9))),
+        (("neck", "tm40", "arm"), ((0.0, 3.0, 0.0), (0.0, 0.0, 0.0), (-2.0, 1.0, 1.5))),
+    ],
+)
+def test_robots_are_in_the_picture_where_they_stand(names, places):
+    """In one of 4 : 3, none of them as a dot: what they are apart, or the largest of them, is a fifth of it."""
+    shown = [Shown(name, f"r{i}", place) for i, (name, place) in enumerate(zip(names, places, strict=True))]
+    camera = view_of(shown)["Visualization Manager"]["Views"]["Current"]
+    seen = [in_picture(body_of(name) + place, camera) for name, place in zip(names, places, strict=True)]
+    across, up = np.abs(np.concatenate(seen)).max(axis=0)
+    assert across < 1.2 and up < 0.9
+    assert np.ptp(np.concatenate(seen), axis=0).max() > 0.4
+
+
 def test_a_robot_without_a_view_is_told():
     with pytest.raises(UsageError, match=r"rviz:=true: there is no rviz/stranger.rviz: leave it out"):
-        view_of([("stranger", "stranger")])
+        view_of([Shown("stranger", "stranger")])
