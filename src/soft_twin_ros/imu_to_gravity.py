@@ -110,6 +110,7 @@ class ImuToGravity(ManagedNode):
         self._estimate: GravityEstimate | None = None
         self._fault = ""
         self._clock_faults: tuple[str, ...] = ()
+        self._line_fault = ""
         self._temperature, self._temperature_heard = math.nan, math.inf
         self._heard = self._start = self.steady_now()
         self._was_valid, self._valid_at = False, self._start
@@ -135,7 +136,7 @@ class ImuToGravity(ManagedNode):
         estimate, silence = self._estimate, self.steady_now() - self._heard
         silent = {"silence_s": silence} if self._silent else {}
         if self._fault or silent:
-            told = self._fault or "IMU silent: gravity is not published"
+            told = self._fault or f"IMU silent: {self._line_fault or 'gravity is not published'}"
             return waiting(told, silent) if self._starts() else Health(ERROR, told, silent)
         if estimate is None:
             return waiting("waiting for the IMU")
@@ -146,7 +147,8 @@ class ImuToGravity(ManagedNode):
             told = f"gravity is not published: {'; '.join(estimate.faults) or 'not valid yet'}"
             brief = self.steady_now() < self._valid_at + BRIEF
             return waiting(told, values) if brief else Health(ERROR, told, values)
-        if faults := (*estimate.faults, *self._clock_faults, *self._temperature_faults()):
+        line = (self._line_fault,) if self._line_fault else ()
+        if faults := (*estimate.faults, *self._clock_faults, *line, *self._temperature_faults()):
             return Health(WARN, "; ".join(faults), values)
         return Health(OK, f"IMU {estimate.temperature_state}", values)
 
@@ -200,7 +202,7 @@ class ImuToGravity(ManagedNode):
         try:
             while not self._closing.is_set():
                 samples = board.read(READ_TIMEOUT)
-                self._clock_faults = board.faults
+                self._clock_faults, self._line_fault = board.faults, board.line_fault
                 if samples or self._silent:
                     self._fault = ""
                 for sample in samples:

@@ -175,6 +175,21 @@ def test_a_node_whose_board_takes_no_bytes_can_be_deactivated_and_activated_agai
     os.close(far)
 
 
+def test_a_device_that_is_no_imu_board_is_told(node_of):
+    near, far = os.openpty()
+    tty.setraw(far)
+    node, noise = node_of(device=os.ttyname(far), appears_within=0.0), np.random.default_rng(1)
+    node.begin()
+    end = time.monotonic() + 10.0
+    while not (health := node.health()).message.startswith("IMU silent: ") or "bytes without" not in health.message:
+        assert time.monotonic() < end, health.message
+        os.write(near, noise.bytes(50))
+        time.sleep(0.02)
+    assert health.level == ERROR and "it is no IMU board, or sends at another baud rate" in health.message
+    os.close(near)
+    os.close(far)
+
+
 class Gone:
     """A device that can be opened, and is gone when it is read: a bridge whose board is unplugged."""
 

@@ -48,6 +48,11 @@ class ImuBoard:
         """What is wrong with the board's clock, in words."""
         return self._receiver.faults
 
+    @property
+    def line_fault(self) -> str:
+        """What is wrong with the line, in words; empty where nothing is."""
+        return self._receiver.line_fault
+
     def read(self, timeout: float) -> list[ImuSample]:
         """The samples that have arrived, oldest first, on the host's clock (`time.time()`).
 
