@@ -20,6 +20,13 @@ def test_voltages_beyond_the_converter_are_clipped():
     np.testing.assert_allclose(FrameDecoder(COMMAND).feed(encode_frame(COMMAND, np.array([-1.0, 11.0]))), [[0.0, 10.0]])
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_voltage_that_is_no_number_is_none():
+    volts = np.array([np.nan, np.inf, -np.inf, 5.0])
+    (decoded,) = FrameDecoder(COMMAND).feed(encode_frame(COMMAND, volts))
+    np.testing.assert_allclose(decoded, [0.0, 10.0, 0.0, 5.0], atol=1e-3)
+
+
 @pytest.mark.parametrize("size", [1, 3, 50])
 def test_frames_cut_anywhere_among_garbage(size):
     volts = np.linspace(0.0, 10.0, 40)

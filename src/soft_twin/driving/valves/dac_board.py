@@ -30,8 +30,9 @@ _CRC = struct.Struct("<H")
 
 
 def encode_frame(kind: int, volts: np.ndarray) -> bytes:
-    """A frame with the voltages (n,) of the channels 0…n−1 [V], clipped to 0…10."""
-    raw = np.rint(np.clip(volts, 0.0, FULL_SCALE) * (STEPS / FULL_SCALE)).astype("<u2")
+    """A frame with the voltages (n,) of the channels 0…n−1 [V], clipped to 0…10; one that is no number is 0."""
+    known = np.nan_to_num(volts, nan=0.0)
+    raw = np.rint(np.clip(known, 0.0, FULL_SCALE) * (STEPS / FULL_SCALE)).astype("<u2")
     content = bytes([kind, len(raw)]) + raw.tobytes()
     return SYNC + content + _CRC.pack(binascii.crc_hqx(content, 0xFFFF))
 
