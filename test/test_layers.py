@@ -66,6 +66,7 @@ ARROWS = {
     "driving": {"descriptions"},
     "emulation": {"robots", "driving", "sensing", "descriptions", "twins", "solvers", "mechanics", "mesh"},
     "recording": {"robots", "driving", "sensing", "inverse", "descriptions"},
+    "viewing": {"recording"},
     "calibration": {"recording", "robots", "solvers", "mechanics", "mesh"},
     "learning": {"recording", "robots", "descriptions", "twins", "mesh", "linear_algebra"},
     "studies": {
@@ -74,6 +75,7 @@ ARROWS = {
     },
     "app": {
         "studies",
+        "viewing",
         "learning",
         "calibration",
         "recording",

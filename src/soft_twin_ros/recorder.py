@@ -4,7 +4,6 @@ Topics in the node's namespace and /diagnostics are recorded as they appear, und
 moment, also after the process was killed. Where nothing more can be written, the disk being full, the node ends.
 """
 
-import importlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from soft_twin.errors import RecordingError
 from soft_twin.recording.definitions import definition, installed_share_folders
 from soft_twin.recording.robots import METADATA, robot_metadata
 from soft_twin.recording.writer import Qos, open_recording
+from soft_twin_ros.any_topic import matching, message_class
 from soft_twin_ros.node import OK, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
 
@@ -93,9 +93,9 @@ class Recorder(RobotNode):
         except RecordingError as error:
             self.get_logger().warning(f"{topic} is not recorded: {error}")
             return
-        profile = _profile([publisher.qos_profile for publisher in publishers])
+        profile = matching([publisher.qos_profile for publisher in publishers], QUEUE)
         channel = self._writer.register(topic, type_name, text, _offered(profile), _type_hash(publishers[0]))
-        kind = _message_class(type_name)
+        kind = message_class(type_name)
         self._channels[channel] = self._input.create_subscription(kind, topic, _not_called, profile, raw=True)
 
     def _take(self) -> None:
@@ -128,23 +128,6 @@ def is_recorded(topic: str, prefix: str) -> bool:
 
 def _not_called(data: bytes) -> None:
     """The callback that a subscription must have; its messages are taken without it."""
-
-
-def _message_class(type_name: str) -> type:
-    """The class of a type such as "sensor_msgs/msg/Imu"."""
-    package, kind, name = type_name.split("/")
-    return getattr(importlib.import_module(f"{package}.{kind}"), name)
-
-
-def _profile(offered: list[QoSProfile]) -> QoSProfile:
-    """What matches all publishers of a topic and loses as little as they allow."""
-    reliable = all(profile.reliability == ReliabilityPolicy.RELIABLE for profile in offered)
-    latched = all(profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in offered)
-    return QoSProfile(
-        depth=QUEUE,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-    )
 
 
 def _offered(profile: QoSProfile) -> Qos:

@@ -21,4 +21,5 @@ COMMANDS = {
     "train": "learn a robot's surface from simulations, and its warp to reality from scans",
     "urdf": "a robot's URDF, made from its description",
     "validate": "check the twin against closed forms and recordings; prints a table and draws pictures",
+    "view": "robots in a browser: a recording, or what runs now",
 }

@@ -6,7 +6,10 @@ A robot whose description has the node `pose_to_cables` holds the orientation of
 import argparse
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +29,7 @@ from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.broad import read_broad
 from soft_twin.sensing.imu_calibration import calibration_beside
+from soft_twin.viewing.window import PORT, check_viewable
 
 if TYPE_CHECKING:
     from soft_twin_ros.running.sequence import RunSequence
@@ -75,11 +79,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stand at N pressures before an emulated scanner: a recording that trains",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the results go; default out/ROBOT")
+    parser.add_argument("--view", action="store_true", help="show it in a browser meanwhile, see `soft-twin view`")
+    parser.add_argument("--port", type=int, metavar="N", help=f"with --view: of http://127.0.0.1; default {PORT}")
     parser.add_argument("--quick", action="store_true", help="a short run: fewer attitudes, less time at each")
 
 
 def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
+    if arguments.view:
+        check_viewable(arguments.port or PORT)
+    else:
+        _refuse(arguments, ("port",), "without --view")
     if arguments.scans is not None:
         return _be_scanned(robot, arguments)
     if arguments.weights is not None:
@@ -93,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_nodes(robot, scanner=arguments.scanner)
     sequence = make(robot, arguments)
     folder = _folder(robot, arguments)
-    path = _recorded_run(robot, sequence, folder, arguments.scanner)
+    path = _recorded_run(robot, sequence, folder, arguments.scanner, _port(arguments))
     _report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     return 0
 
@@ -126,7 +136,7 @@ def _be_scanned(robot: Robot, arguments: argparse.Namespace) -> int:
     _check_nodes(robot, scanner=True)
     sequence = scans_run.stands_of(robot, arguments.scans)
     folder = _free(arguments.out or Path("out") / f"{robot.name}_scans")
-    path = _recorded_run(robot, sequence, folder, True)
+    path = _recorded_run(robot, sequence, folder, True, _port(arguments))
     print(f"\n{scans_run.told_frames(robot, path, folder)}")
     return 0
 
@@ -147,13 +157,35 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
         goal = shape_run.goal_by_pressures(correction, pressures)
     folder = _free(arguments.out or Path("out") / f"{robot.name}_shape")
     sequence = shape_run.shape_sequence(folder, goal, arguments.weights, arguments.quick)
-    path = _recorded_run(robot, sequence, folder, arguments.scanner)
+    path = _recorded_run(robot, sequence, folder, arguments.scanner, _port(arguments))
     report = shape_run.write_shape_report(path, folder, robot, correction, goal)
     print(f"\n{shape_run.shape_table(report)}\n\n{folder}: run.mcap, report.json, target.csv")
     return 0
 
 
-def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path, scanner: bool) -> Path:
+def _port(arguments: argparse.Namespace) -> int | None:
+    """Of the view in a browser; None where there is to be none."""
+    return arguments.port or PORT if arguments.view else None
+
+
+@contextmanager
+def _viewed(port: int | None, variables: Mapping[str, str]) -> Iterator[None]:
+    """A process of its own shows the run in a browser meanwhile; `variables`: of the nodes' environment."""
+    from soft_twin_ros.parent import ENDS_WITH
+
+    if port is None:
+        yield
+        return
+    command = [sys.executable, "-m", "soft_twin.app.cli", "view", "--port", str(port)]
+    process = subprocess.Popen(command, env={**variables, ENDS_WITH: str(os.getpid())})
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path, scanner: bool, port: int | None = None) -> Path:
     """Run a sequence; where it was recorded. What a run before has left there is removed.
 
     Raises:
@@ -169,7 +201,8 @@ def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path, scanner: 
         (folder / name).unlink(missing_ok=True)
     print(f"{robot.name} on emulated hardware, in ROS domain {variables['ROS_DOMAIN_ID']}", flush=True)
     try:
-        run_robot(robot, sequence, path, variables, scanner)
+        with _viewed(port, variables):
+            run_robot(robot, sequence, path, variables, scanner)
     except RunError as error:
         raise RunError(f"{error}; recorded until then: {path}" if path.exists() else str(error)) from error
     except KeyboardInterrupt:

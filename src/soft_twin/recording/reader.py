@@ -6,6 +6,7 @@ Message packages are not needed: a recording carries the definitions of its type
 import contextlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,6 +46,26 @@ class Message:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """One recorded message, not decoded yet.
+
+    Attributes:
+        topic, type_name: full topic name; type such as "sensor_msgs/msg/Imu".
+        log_time, publish_time: when the recorder had it, and when it was sent [ns since the epoch].
+        data: its bytes, as they were on the wire (CDR).
+        decode: the message, fields as attributes. Raises RecordingError where its own definition does not fit it, or
+            it has none.
+    """
+
+    topic: str
+    type_name: str
+    log_time: int
+    publish_time: int
+    data: bytes = field(repr=False)
+    decode: Callable[[], Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Series:
     """All messages of one topic as arrays, one row a message, in the order of their log times, as `ros2 bag play` has
     them: files that tools have merged, or whose names alone say their order, hold messages in another one.
@@ -81,23 +102,41 @@ def read_messages(path: str | Path, topics: Collection[str] | None = None) -> It
         RecordingError: no such recording, nothing that rosbag2 writes, a message that its own definition does not fit
             or that has none, or sizes that no recording has.
     """
+    for each in read_stored(path, topics):
+        yield Message(each.topic, each.type_name, each.log_time, each.publish_time, each.decode())
+
+
+def read_stored(path: str | Path, topics: Collection[str] | None = None) -> Iterator[Stored]:
+    """As `read_messages`, for who decodes only some of them, or knows their bytes.
+
+    Raises:
+        RecordingError: no such recording, nothing that rosbag2 writes, or sizes that no recording has.
+    """
     for file in files(path):
-        yield from _decoded(file, topics)
+        decoders: dict[int, Callable[[bytes], Any]] = {}
+        factory = DecoderFactory()
+        for schema, channel, record in stored(file, topics):
+            decode = partial(_decoded, file, schema, channel, record.data, decoders, factory)
+            yield Stored(channel.topic, schema.name, record.log_time, record.publish_time, record.data, decode)
 
 
-def _decoded(file: Path, topics: Collection[str] | None) -> Iterator[Message]:
-    decoders: dict[int, Callable[[bytes], Any]] = {}
-    factory = DecoderFactory()
-    for schema, channel, record in stored(file, topics):
-        if channel.id not in decoders:
-            decoders[channel.id] = _decoder(factory, schema, channel, file)
-        try:
-            data = decoders[channel.id](record.data)
-        except Exception as error:  # the decoder follows the file's definition into anything
-            raise RecordingError(
-                f"{file}: a message of '{one_line(channel.topic)}' is no {one_line(schema.name)}: {one_line(error)}"
-            ) from error
-        yield Message(channel.topic, schema.name, record.log_time, record.publish_time, data)
+def _decoded(
+    file: Path,
+    schema: Schema,
+    channel: Channel,
+    data: bytes,
+    decoders: dict[int, Callable[[bytes], Any]],
+    factory: DecoderFactory,
+) -> Any:
+    """A message; `decoders`: of channels of this file, made as they are needed."""
+    if channel.id not in decoders:
+        decoders[channel.id] = _decoder(factory, schema, channel, file)
+    try:
+        return decoders[channel.id](data)
+    except Exception as error:  # the decoder follows the file's definition into anything
+        raise RecordingError(
+            f"{file}: a message of '{one_line(channel.topic)}' is no {one_line(schema.name)}: {one_line(error)}"
+        ) from error
 
 
 def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str, Series]:

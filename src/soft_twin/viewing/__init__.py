@@ -1,0 +1,1 @@
+"""Robots in a browser: what recordings and running graphs say of them, drawn by viser."""

@@ -1,0 +1,86 @@
+"""Robots whose graphs run now, in a browser: `soft-twin view`."""
+
+import os
+import time
+from functools import partial
+from typing import Any
+
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from soft_twin.errors import InputError, RecordingError
+from soft_twin.files import one_line
+from soft_twin.viewing.look import Look, Topic, shown_topics
+from soft_twin.viewing.window import Window
+from soft_twin_ros.any_topic import matching, message_class
+from soft_twin_ros.domain import ros_domain
+from soft_twin_ros.executor import executor_of
+from soft_twin_ros.parent import end_with_parent
+
+PICTURE = 0.04  # [s] between two pictures
+LOOK_FOR_TOPICS = 0.5  # [s]
+NICE = 10  # robots' own nodes come first
+
+
+class Viewer(Node):
+    """Listens to what robots say of how they look.
+
+    Attributes:
+        looks: of each robot, by its namespace.
+    """
+
+    def __init__(self, namespace: str | None = None):
+        """`namespace`: of the only robot that is wanted."""
+        super().__init__(f"viewer_{os.getpid()}", enable_rosout=False, start_parameter_services=False)
+        self.looks: dict[str, Look] = {}
+        self._wanted = None if namespace is None else namespace.strip("/")
+        self._known: set[str] = set()
+
+    def look_for_topics(self) -> None:
+        """Subscribe to what has appeared since the last time."""
+        there = {name: types[0] for name, types in self.get_topic_names_and_types() if len(types) == 1}
+        for name, (robot, topic) in shown_topics(there).items():
+            publishers = self.get_publishers_info_by_topic(name)
+            if name in self._known or not publishers or self._wanted not in (None, robot):
+                continue
+            self._known.add(name)
+            look = self.looks.setdefault(robot, Look())
+            profile = matching([publisher.qos_profile for publisher in publishers], depth=1)
+            take = partial(self._take, look, topic, name)
+            self.create_subscription(message_class(there[name]), name, take, profile, raw=topic.whole)
+
+    def _take(self, look: Look, topic: Topic, name: str, message: Any) -> None:
+        try:
+            topic.show(look, topic.read(message))
+        except (RecordingError, InputError) as error:
+            self.get_logger().warning(f"a message of '{one_line(name)}' cannot be shown: {error}", once=True)
+
+
+def view_graphs(port: int, namespace: str | None = None) -> int:
+    """Show the robots of this ROS domain until it is interrupted.
+
+    Raises:
+        UsageError: viser is missing, or the port is taken.
+    """
+    end_with_parent()
+    os.nice(NICE)
+    domain, window = ros_domain(), Window(port)
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    viewer = Viewer(namespace)
+    executor, next_picture, next_search = executor_of(viewer), 0.0, 0.0
+    print(f"robots of ROS domain {domain}: {window.address} (Ctrl-C ends)", flush=True)
+    try:
+        while True:
+            now = time.monotonic()
+            if now >= next_search:
+                next_search = now + LOOK_FOR_TOPICS
+                viewer.look_for_topics()
+            if now >= next_picture:
+                next_picture = now + PICTURE
+                window.show(viewer.looks)
+            executor.spin_once(timeout_sec=max(next_picture - time.monotonic(), 0.0))
+    finally:
+        window.close()
+        viewer.destroy_node()
+        rclpy.try_shutdown()
