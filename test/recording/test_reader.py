@@ -8,6 +8,7 @@ from mcap.writer import CompressionType, Writer
 from synthetic import EPOCH, Recorder, joints, pose, shape, solver_status, xyz, xyzw
 
 from soft_twin.errors import RecordingError
+from soft_twin.recording import reader
 from soft_twin.recording.reader import arrays, read_messages
 from soft_twin.recording.storage import is_complete
 from soft_twin.recording.writer import McapWriter
@@ -70,6 +71,18 @@ def test_rows_are_in_the_order_of_their_log_times_whatever_the_files_have(tmp_pa
     series = arrays(tmp_path)["/a"]
     np.testing.assert_array_equal(series.log_time, [20, 30, 40, 60, 60, 70])
     np.testing.assert_array_equal(series["data"], [20.0, 30.2, 40.1, 60.1, 60.2, 70.0])
+
+
+@pytest.mark.parametrize("kinds", [("Float64", "Bool"), ("Bool", "Float64")])
+def test_a_topic_of_two_types_is_told_whichever_comes_first(tmp_path, kinds, monkeypatch):
+    monkeypatch.setattr(reader, "BLOCK", 2)
+    for i, kind in enumerate(kinds):
+        with McapWriter(tmp_path / f"run_{i}.mcap") as writer:
+            channel = writer.register("/a", f"std_msgs/msg/{kind}", f"{kind.lower()} data\n")
+            for time in range(3):
+                writer.write(channel, b"\x00\x01\x00\x00" + bytes(8), time)
+    with pytest.raises(RecordingError, match="'/a' has messages of std_msgs/msg/Bool and std_msgs/msg/Float64"):
+        arrays(tmp_path)
 
 
 def test_poses_vectors_quaternions_and_text(tmp_path, recorder):

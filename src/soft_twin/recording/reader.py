@@ -143,15 +143,15 @@ def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str,
     """The recording as arrays by topic; topics of types without a line in FIELDS are left out.
 
     Raises:
-        RecordingError: see `read_messages`; also a message without what its type has, or arrays beyond MAX_ARRAYS.
+        RecordingError: see `read_messages`; also a message without what its type has, a topic of two types, one of them
+            with a line in FIELDS, or arrays beyond MAX_ARRAYS.
     """
-    wanted = {name for name, type_name in topic_types(path).items() if type_name in FIELDS}
-    wanted = wanted if topics is None else wanted & set(topics)
+    wanted = _known_topics(path, topics)
     gathered: dict[str, _Gathered] = {}
     for message in read_messages(path, wanted):
         if message.topic not in gathered:
             gathered[message.topic] = _Gathered(path, message)
-        gathered[message.topic].add(message)
+        gathered[message.topic].rows.append(message)
         if len(gathered[message.topic].rows) == BLOCK:
             gathered[message.topic].convert()
             if sum(one.size for one in gathered.values()) > MAX_ARRAYS:
@@ -161,7 +161,28 @@ def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str,
 
 def topic_types(path: str | Path) -> dict[str, str]:
     """The type of each topic that has messages."""
-    return {channel.topic: schema.name for file in files(path) for schema, channel, _ in stored(file, None)}
+    return dict(_types(path, None))
+
+
+def _types(path: str | Path, topics: Collection[str] | None) -> list[tuple[str, str]]:
+    """Topics and types of the messages of `topics`, all where None, each once."""
+    pairs = ((channel.topic, schema.name) for file in files(path) for schema, channel, _ in stored(file, topics))
+    return list(dict.fromkeys(pairs))
+
+
+def _known_topics(path: str | Path, topics: Collection[str] | None) -> set[str]:
+    """Those of `topics`, all where None, whose type has a line in FIELDS.
+
+    Raises:
+        RecordingError: one has messages of another type, too.
+    """
+    found = _types(path, topics)
+    known = {topic for topic, type_name in found if type_name in FIELDS}
+    types = {topic: sorted(one_line(name) for other, name in found if other == topic) for topic in known}
+    for topic, names in sorted(types.items()):
+        if len(names) > 1:
+            raise RecordingError(f"{path}: '{one_line(topic)}' has messages of {' and '.join(names)}")
+    return known
 
 
 def _decoder(factory: DecoderFactory, schema: Schema, channel: Channel, path: str | Path) -> Callable[[bytes], Any]:
@@ -205,16 +226,6 @@ class _Gathered:
         self._type_name = first.type_name
         self._names: tuple[str, ...] | None = None
         self._blocks: list[dict[str, np.ndarray]] = []
-
-    def add(self, message: Message) -> None:
-        """Take in a message.
-
-        Raises:
-            RecordingError: it is of another type than those before it.
-        """
-        if message.type_name != self._type_name:
-            raise RecordingError(f"{self._where} has messages of {self._type_name} and {one_line(message.type_name)}")
-        self.rows.append(message)
 
     def convert(self) -> None:
         """Turn the messages into arrays.
