@@ -1,5 +1,6 @@
 """Bags: folders with metadata.yaml and .db3 files, ours and those of rosbag2, read by us and by others."""
 
+import contextlib
 import shutil
 import sqlite3
 
@@ -17,7 +18,7 @@ from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.imu import read_imu_recording
 from soft_twin.recording.reader import arrays, read_messages, topic_types
 from soft_twin.recording.robots import recorded_robot
-from soft_twin.recording.storage import is_complete, stored
+from soft_twin.recording.storage import files, is_complete, stored
 from soft_twin.recording.writer import BagWriter, McapWriter, Qos, open_recording
 
 rosbag2 = pytest.importorskip("rosbags.rosbag2")
@@ -91,6 +92,19 @@ def test_a_bag_that_was_split_is_read_in_the_order_of_its_metadata(tmp_path):
     assert [message.topic for message in read_messages(folder)] == ["/c", "/a", "/b", "/a", "/b", "/a"]
 
 
+def test_files_that_the_metadata_does_not_name_are_told_once(tmp_path, caplog):
+    folder = _bag(tmp_path / "bag")
+    shutil.copy(folder / "bag_0.mcap", folder / "bag_1.mcap")
+    assert [len(list(read_messages(folder))) for _ in range(2)] == [5, 5]
+    assert caplog.text.count("metadata.yaml: it does not name bag_1.mcap: not read") == 1
+
+
+def test_files_without_metadata_are_in_the_order_of_their_numbers(tmp_path):
+    for number in (10, 9, 2):
+        shutil.copy(_bag(tmp_path / "bag") / "bag_0.mcap", tmp_path / f"run_{number}.mcap")
+    assert [file.name for file in files(tmp_path)] == ["run_2.mcap", "run_9.mcap", "run_10.mcap"]
+
+
 def test_a_message_of_another_century_is_told(tmp_path):
     with McapWriter(tmp_path / "late.mcap") as late:
         late.write(late.register("/a", "std_msgs/msg/Bool", "bool data\n"), TRUE, 2**63)
@@ -150,6 +164,39 @@ def test_a_db3_is_reported(converted, capsys):
     assert main(["report", str(converted)]) == 0
     assert (converted / "report.json").is_file()
     assert "135.0" in capsys.readouterr().out
+
+
+def test_of_a_killed_recorders_db3_what_sqlite_had_not_put_in_is_told(converted, tmp_path, caplog):
+    whole = len(arrays(converted, ["/slender/gravity"])["/slender/gravity"])
+    (tmp_path / "killed").mkdir()
+    with contextlib.closing(sqlite3.connect(shutil.copy(next(converted.glob("*.db3")), tmp_path / "b.db3"))) as bag:
+        bag.execute("PRAGMA journal_mode=WAL")
+        bag.execute("UPDATE messages SET timestamp = timestamp + 1")
+        bag.commit()
+        for left in tmp_path.glob("b.db3*"):
+            shutil.copy(left, tmp_path / "killed")
+    assert is_complete(tmp_path / "b.db3")
+    path = tmp_path / "killed" / "b.db3"
+    assert len(arrays(path, ["/slender/gravity"])["/slender/gravity"]) == whole
+    assert caplog.text.count("was cut off, what is in b.db3-wal is not read: `sqlite3 b.db3") == 1
+    assert not is_complete(path)
+    with contextlib.closing(sqlite3.connect(path)) as bag:
+        bag.execute("PRAGMA journal_mode=DELETE")
+    assert is_complete(path)
+
+
+@pytest.mark.parametrize("plugin", list(rosbag2.StoragePlugin))
+def test_what_rosbag2_has_compressed_is_refused_without_its_metadata_too(tmp_path, plugin):
+    store = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
+    for mode in (rosbag2.CompressionMode.FILE, rosbag2.CompressionMode.MESSAGE):
+        bag = rosbag2.Writer(tmp_path / mode.name, version=9, storage_plugin=plugin)
+        bag.set_compression(mode, rosbag2.CompressionFormat.ZSTD)
+        with bag:
+            bag.write(bag.add_connection("/a", "std_msgs/msg/Bool", typestore=store), 1, TRUE)
+        (tmp_path / mode.name / "metadata.yaml").unlink()
+    _refused(tmp_path / "FILE", "is compressed: `zstd -d` it first")
+    _refused(next((tmp_path / "FILE").iterdir()), "is compressed: `zstd -d` it first")
+    _refused(tmp_path / "MESSAGE", "is no std_msgs/msg/Bool: rosbag2 has compressed it, `ros2 bag convert` the bag")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from soft_twin.files import one_line
 from soft_twin.recording.schemas import check_definition
 from soft_twin.recording.storage import files, stored
 
+ZSTD = b"\x28\xb5\x2f\xfd"  # with which what is compressed by it begins
 MAX_ARRAYS = 600 * 10**6  # [bytes] of all arrays of a recording
 BLOCK = 1024  # messages of a topic that become arrays at once
 MOST_NAMES = 1000  # columns of a topic
@@ -132,11 +133,20 @@ def _decoded(
     if channel.id not in decoders:
         decoders[channel.id] = _decoder(factory, schema, channel, file)
     try:
+        _check_begin(data)
         return decoders[channel.id](data)
     except Exception as error:  # the decoder follows the file's definition into anything
         raise RecordingError(
             f"{file}: a message of '{one_line(channel.topic)}' is no {one_line(schema.name)}: {one_line(error)}"
         ) from error
+
+
+def _check_begin(data: bytes) -> None:
+    """Refuse what is no CDR, which begins with a zero."""
+    if data.startswith(ZSTD):
+        raise ValueError("rosbag2 has compressed it, `ros2 bag convert` the bag first")
+    if data and data[0] != 0:
+        raise ValueError(f"it begins with {data[0]:02x}, expected 00 as CDR does")
 
 
 def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str, Series]:

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import re
 import struct
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -26,6 +27,8 @@ MAX_RECORDING = 50 * 10**9  # [bytes]
 MAX_METADATA, MAX_METADATA_VALUES = 10**6, 200_000  # [bytes] and values of a bag's metadata.yaml
 METADATA_FILE = "metadata.yaml"
 KINDS = (".mcap", ".db3")
+PACKED = tuple(f"{kind}.zstd" for kind in KINDS)  # by rosbag2 or by hand
+UNFINISHED = ("-wal", "-journal")  # files beside a .db3 with what SQLite had not put into it when its writer was killed
 DAMAGE = (
     McapError,
     EndOfFile,
@@ -41,19 +44,36 @@ logger = logging.getLogger(__name__)
 
 
 def files(path: str | Path) -> list[Path]:
-    """The files of a recording: itself, or those of a bag's folder in the order of its metadata, by name without one.
+    """The files of a recording: itself, or those of a bag's folder in the order of its metadata; without one by name,
+    and of names that differ in a number by that. What else of recordings lies in the folder, the log says.
 
     Raises:
-        RecordingError: a folder that is no bag, or a bag that rosbag2 has compressed as a whole.
+        RecordingError: a folder that is no bag, or files that rosbag2 has compressed as a whole.
     """
     path = Path(path)
-    if not os.path.isdir(path):
-        return [path]
-    found = sorted(file for kind in KINDS for file in path.glob(f"*{kind}"))
-    if not is_missing(path / METADATA_FILE):
-        found = [path / PurePath(name).name for name in _named_files(path / METADATA_FILE)]
+    found = [path]
+    if os.path.isdir(path):
+        found = sorted((file for end in (*KINDS, *PACKED) for file in path.glob(f"*{end}")), key=_place)
+        if not is_missing(path / METADATA_FILE):
+            found = _named(path / METADATA_FILE, found)
     if not found:
         raise RecordingError(f"no recording at '{path}': a folder without {METADATA_FILE}, .mcap or .db3 in it")
+    for file in found:
+        if file.name.endswith(PACKED):
+            raise RecordingError(f"the recording '{file}' is compressed: `zstd -d` it first")
+    return found
+
+
+def _place(file: Path) -> list[tuple[int, str]]:
+    """By which bag_2.mcap comes before bag_10.mcap."""
+    return [(int(number or 0), text) for text, number in re.findall(r"(\D*)(\d*)", file.name)]
+
+
+def _named(told: Path, there: Collection[Path]) -> list[Path]:
+    """The files that a bag's metadata names; the log says which of those that are there it does not."""
+    found = [told.parent / PurePath(name).name for name in _named_files(told)]
+    if others := [file.name for file in there if file not in found]:
+        _tell(told, f"it does not name {one_line(', '.join(others))}: not read; `ros2 bag reindex` makes it anew")
     return found
 
 
@@ -95,12 +115,21 @@ def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema,
     if file.suffix != ".db3":
         return _in_mcap(file, topics)
     checked_file(file, "recording", MAX_RECORDING, RecordingError)
+    if beside := _unfinished(file):
+        remedy = f"`sqlite3 {file.name} 'PRAGMA journal_mode=DELETE'` puts it in"
+        _tell(file, f"the recording was cut off, what is in {beside.name} is not read: {remedy}")
     return db3.stored(file, topics)
+
+
+def _unfinished(file: Path) -> Path | None:
+    """What a killed recorder left beside a .db3."""
+    beside = (file.with_name(file.name + end) for end in UNFINISHED)
+    return next((path for path in beside if path.is_file() and path.stat().st_size), None)
 
 
 def is_complete(path: str | Path) -> bool:
     """Whether the recording was ended properly and is undamaged, rather than cut off."""
-    return all(file.suffix == ".db3" or _is_ended(file) for file in files(path))
+    return all(not _unfinished(file) if file.suffix == ".db3" else _is_ended(file) for file in files(path))
 
 
 def _is_ended(file: Path) -> bool:
