@@ -1,8 +1,10 @@
 """Bags: folders with metadata.yaml and .db3 files, ours and those of rosbag2, read by us and by others."""
 
 import contextlib
+import re
 import shutil
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -164,6 +166,15 @@ def test_a_db3_is_reported(converted, capsys):
     assert main(["report", str(converted)]) == 0
     assert (converted / "report.json").is_file()
     assert "135.0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["run #2", "which?", "50%20", "%41"])
+def test_a_db3_is_read_wherever_it_lies(converted, tmp_path, name):
+    (tmp_path / name).mkdir()
+    path = Path(shutil.copy(next(converted.glob("*.db3")), tmp_path / name))
+    assert arrays(path, ["/slender/gravity"]).keys() == {"/slender/gravity"}
+    path.write_bytes(path.read_bytes()[:20_000])
+    _refused(path, f"Cannot open database {re.escape(str(path))}")
 
 
 def test_of_a_killed_recorders_db3_what_sqlite_had_not_put_in_is_told(converted, tmp_path, caplog):

@@ -1,6 +1,7 @@
 """rosbag2's .db3 files, read by the library rosbags as if they were MCAP."""
 
 import contextlib
+import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,16 +27,27 @@ def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema,
         from rosbags.rosbag2 import Reader
     except ImportError:
         raise UsageError(f"{file}: to read .db3 files, pip install rosbags") from None
-    try:
-        with Reader(file) as reader:
-            chosen = [one for one in reader.connections if topics is None or one.topic in topics]
-            declared = {one.id: _declared(one) for one in chosen}
-            for connection, time, data in reader.messages(chosen) if chosen else ():
-                _check_row(connection.topic, time, data)
-                message = Message(connection.id, log_time=time, data=data, publish_time=time, sequence=0)
-                yield *declared[connection.id], message
-    except Exception as error:  # the library and its SQLite raise anything on a broken file
-        raise RecordingError(f"'{file}' is not readable as a .db3 of rosbag2: {one_line(error)}") from error
+    with _plainly_called(file) as path:
+        try:
+            with Reader(path) as reader:
+                chosen = [one for one in reader.connections if topics is None or one.topic in topics]
+                declared = {one.id: _declared(one) for one in chosen}
+                for connection, time, data in reader.messages(chosen) if chosen else ():
+                    _check_row(connection.topic, time, data)
+                    message = Message(connection.id, log_time=time, data=data, publish_time=time, sequence=0)
+                    yield *declared[connection.id], message
+        except Exception as error:  # the library and its SQLite raise anything on a broken file
+            wrong = one_line(error).replace(str(path), str(file))
+            raise RecordingError(f"'{file}' is not readable as a .db3 of rosbag2: {wrong}") from error
+
+
+@contextlib.contextmanager
+def _plainly_called(file: Path) -> Iterator[Path]:
+    """Another name of the file: the library puts its path into a URI, where #, ? and % mean something else."""
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder, "bag.db3")
+        link.symlink_to(file.resolve())
+        yield link
 
 
 def _check_row(topic: str, time: Any, data: Any) -> None:
