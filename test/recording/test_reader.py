@@ -1,4 +1,5 @@
 import logging
+import re
 import struct
 
 import numpy as np
@@ -71,6 +72,15 @@ def test_rows_are_in_the_order_of_their_log_times_whatever_the_files_have(tmp_pa
     series = arrays(tmp_path)["/a"]
     np.testing.assert_array_equal(series.log_time, [20, 30, 40, 60, 60, 70])
     np.testing.assert_array_equal(series["data"], [20.0, 30.2, 40.1, 60.1, 60.2, 70.0])
+
+
+@pytest.mark.parametrize(("step", "told"), [(-2.5, ["2.5 s"]), (-0.5, []), (2.5, [])])
+def test_a_clock_that_was_set_back_is_told(recorder, step, told, caplog):
+    for time in (0.0, 1.0, 2.0, 2.0 + step, 3.0 + step):
+        recorder.add("a", "std_msgs/msg/Float64", time, {"data": time})
+    recorder.close()
+    assert list(arrays(recorder.writer.path)["/slender/a"]["data"]) == sorted((0.0, 1.0, 2.0, 2.0 + step, 3.0 + step))
+    assert re.findall("log times go back by (.*) in it", caplog.text) == told
 
 
 @pytest.mark.parametrize("kinds", [("Float64", "Bool"), ("Bool", "Float64")])

@@ -4,6 +4,7 @@ Message packages are not needed: a recording carries the definitions of its type
 """
 
 import contextlib
+import logging
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,8 +25,10 @@ from soft_twin.recording.storage import files, stored
 ZSTD = b"\x28\xb5\x2f\xfd"  # with which what is compressed by it begins
 MAX_ARRAYS = 600 * 10**6  # [bytes] of all arrays of a recording
 BLOCK = 1024  # messages of a topic that become arrays at once
+BACK = 1.0  # [s] by which log times of a topic go back without being told
 MOST_NAMES = 1000  # columns of a topic
 TEXTS = ("data", "active_limits", "frame")  # fields that may hold something else than numbers
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,14 @@ def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str,
             gathered[message.topic].convert()
             if sum(one.size for one in gathered.values()) > MAX_ARRAYS:
                 raise RecordingError(f"{path}: more than {MAX_ARRAYS} bytes of arrays: ask for fewer topics")
-    return {topic: rows.series() for topic, rows in sorted(gathered.items())}
+    found = {topic: rows.series() for topic, rows in sorted(gathered.items())}
+    back = 1e-9 * max((rows.back for rows in gathered.values()), default=0)
+    if back > BACK:
+        logger.warning(
+            "%s: log times go back by %.4g s in it, as where a clock was set or files were joined: in their order "
+            "messages count", path, back
+        )  # fmt: skip
+    return found
 
 
 def topic_types(path: str | Path) -> dict[str, str]:
@@ -227,11 +237,12 @@ class _Gathered:
     Attributes:
         rows: messages that are not arrays yet.
         size: of the arrays [bytes].
+        back: by how much a log time is before an earlier row's, known with `series` [ns].
     """
 
     def __init__(self, path: str | Path, first: Message):
         self.rows: list[Message] = []
-        self.size = 0
+        self.size = self.back = 0
         self._where = f"{path}: '{one_line(first.topic)}'"
         self._type_name = first.type_name
         self._names: tuple[str, ...] | None = None
@@ -267,6 +278,7 @@ class _Gathered:
         if self.rows:
             self.convert()
         whole = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
+        self.back = int(np.max(np.maximum.accumulate(whole["/log"]) - whole["/log"]))
         order = np.argsort(whole["/log"], kind="stable")
         whole = {name: values[order] for name, values in whole.items()}
         times = (whole.pop(name) for name in ("/log", "/publish", "/stamp"))
