@@ -36,6 +36,19 @@ def test_gravity_is_what_was_measured_after_the_release(robot, release, tmp_path
     np.testing.assert_allclose(read_release(path, "slender").gravity, GRAVITY, atol=1e-12)
 
 
+def test_a_moment_of_release_by_another_clock_than_the_poses_is_refused(robot, release, tmp_path, monkeypatch):
+    path = tmp_path / "played_again.mcap"
+    with SimulatedRecording(path, robot) as recording:
+        write = recording._writer.write
+        monkeypatch.setattr(recording._writer, "write", lambda channel, data, when: write(channel, data, when + 10**10))
+        recording.text("run/phase", 0.0, "released")
+        for when, tip in zip(release.times, release.tips, strict=True):
+            recording.vector("gravity", when, GRAVITY)
+            recording.pose("tip/pose", when, tip, UP)
+    with pytest.raises(RecordingError, match="stamps are 10 s before the times at which messages were sent"):
+        read_release(path, "slender")
+
+
 def test_a_base_that_turns_is_refused(record):
     def turning(when):
         return 9.81 * np.array([0.0, -np.cos(0.2 * when), np.sin(0.2 * when)])

@@ -4,6 +4,7 @@ import synthetic_run
 from scipy.spatial.transform import Rotation
 from synthetic import Recorder, pose, shape, solver_status, xyzw
 
+from soft_twin.errors import RecordingError
 from soft_twin.recording.evaluation import evaluate, inclination, vertical_plane
 from soft_twin.recording.report import summary
 
@@ -198,3 +199,23 @@ def test_a_tip_whose_orientation_is_unknown_has_an_error_and_no_tilt(tmp_path, r
     (found,) = summary(evaluate(recorder.writer.path, robot))["poses"]
     assert (found["tip_error_mm"]["with"], found["tilt_deg"]["with"]) == (1.0, None)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize(("late", "side"), [(100.0, "before"), (-100.0, "after")])
+def test_stamps_of_another_clock_than_that_of_the_phases_are_refused(tmp_path, robot, late, side):
+    recorder = Recorder(tmp_path / "played.mcap")
+    for i in range(3):
+        recorder.add("solver/status", SOLVER_STATUS, i, solver_status(0.004), late)
+    recorder.close()
+    with pytest.raises(RecordingError, match=f"stamps are 100 s {side} the times at which messages were sent"):
+        evaluate(tmp_path / "played.mcap", robot)
+
+
+def test_two_runs_in_one_recording_are_refused(tmp_path, robot):
+    recorder = Recorder(tmp_path / "two.mcap")
+    for i, name in enumerate(["without", "with"] * 2):
+        recorder.add("run/phase", "std_msgs/msg/String", i, {"data": name})
+        recorder.add("solver/status", SOLVER_STATUS, i, solver_status(0.004))
+    recorder.close()
+    with pytest.raises(RecordingError, match="phase 'without' begins 2 times in it: expected a recording of one run"):
+        evaluate(tmp_path / "two.mcap", robot)

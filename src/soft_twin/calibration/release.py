@@ -13,6 +13,7 @@ from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import RecordingError
 from soft_twin.files import one_line
 from soft_twin.recording.reader import Series, arrays, read_messages
+from soft_twin.recording.recorded_run import check_clocks
 from soft_twin.recording.robots import METADATA, prefix
 from soft_twin.recording.storage import metadata
 
@@ -122,7 +123,7 @@ def read_release(path: str | Path, namespace: str, robot: str | None = None) -> 
 
     Raises:
         RecordingError: a topic is missing or in another frame, there is too little after the release, the base turns in
-            it, or it says that it is of another robot.
+            it, or it says that it is of another robot, or its phases are of another clock than its poses.
     """
     _check_robot(path, robot)
     namespace = namespace.strip("/")
@@ -132,6 +133,8 @@ def read_release(path: str | Path, namespace: str, robot: str | None = None) -> 
         missing = " or ".join(TIPS) if tip is None else "gravity"
         raise RecordingError(f"{path}: no topic {missing} under '{namespace}': it has {', '.join(series) or 'nothing'}")
     _check_frames(path, {prefix(namespace) + name for name in (tip, "gravity")}, {namespace, robot})
+    if "run/phase" in series:
+        check_clocks(path, [series[tip], series["gravity"]])
     begin = _released(series.get("run/phase"), int(series[tip].stamp.min()))
     times, tips = _tips(path, series[tip], begin)
     gravity = _gravity(path, series["gravity"], begin, begin + int(1e9 * times[-1]))

@@ -1,16 +1,19 @@
 """A recorded run's topics as curves over its own time: what evaluations start from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from soft_twin.errors import RecordingError
 from soft_twin.recording.reader import Series
 from soft_twin.recording.robots import prefix
 
 PASSES = ("without", "with")
 LARGEST = 1e6  # [m], [m/s²], [s] beyond which a value is none
+APART = 2.0  # [s] by which the stamps of a slow graph are never all before the times at which it sent
 UNIT = 0.01  # by which the length of a quaternion may differ from 1
 
 
@@ -83,6 +86,45 @@ class Run:
         ends = [*phases.time[1:], self.end]
         spans = zip(phases.values, phases.time, ends, strict=False)
         return tuple(Interval(str(name), float(start), float(end)) for name, start, end in spans if name in PASSES)
+
+
+def check_clocks(path: str | Path, series: Collection[Series]) -> None:
+    """See that stamps and the times at which messages were sent are of one clock: phases have the latter alone.
+
+    Args:
+        path: of the recording, for messages.
+        series: topics of one robot.
+
+    Raises:
+        RecordingError: no message was sent within APART of its stamp, before or after.
+    """
+    delays = [topic.publish_time - topic.stamp for topic in series]
+    nearest = [1e-9 * delay[np.argmin(np.abs(delay))] for delay in delays if delay.any()]  # all 0: without stamps
+    least = min(nearest, key=abs, default=0.0)
+    if abs(least) > APART:
+        side = "before" if least > 0.0 else "after"
+        raise RecordingError(
+            f"{path}: stamps are {abs(least):.4g} s {side} the times at which messages were sent: expected one clock; "
+            "of a recording that was played and recorded again take the first, of simulated time one without it"
+        )
+
+
+def check_one_run(path: str | Path, phases: Series | None) -> None:
+    """See that a recording has each pass once.
+
+    Args:
+        path: of the recording, for messages.
+        phases: what is recorded of `run/phase`.
+
+    Raises:
+        RecordingError: one of PASSES begins several times.
+    """
+    begun = [] if phases is None else phases["data"].tolist()
+    for name in PASSES:
+        if begun.count(name) > 1:
+            raise RecordingError(
+                f"{path}: phase '{name}' begins {begun.count(name)} times in it: expected a recording of one run"
+            )
 
 
 def _usable(name: str, series: Series) -> np.ndarray:
