@@ -104,6 +104,14 @@ def test_a_topic_of_another_type_is_another_topic(recorded):
     assert (row.pairs, row.only_first, row.only_second) == (0, 2, 1)
 
 
+def test_topics_of_types_that_are_not_known_are_told(recorded, capsys):
+    load = ("load", "std_msgs/msg/Float64", {"data": 1.0})
+    first = recorded("a.mcap", [load, ("stopped", "std_msgs/msg/Bool", {"data": True})])
+    second = recorded("b.mcap", [load, ("stopped", "std_msgs/msg/Bool", {"data": False})])
+    assert main(["diff", str(first), str(second)]) == 0
+    assert "not compared, of types that are not known: /slender/stopped" in capsys.readouterr().out
+
+
 def test_events_are_counted(recorded):
     reset = ("gravity/reset", "std_msgs/msg/Empty", {})
     once, twice = recorded("a.mcap", [reset]), recorded("b.mcap", [reset] * 2)

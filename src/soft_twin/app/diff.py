@@ -2,7 +2,8 @@
 
 import argparse
 
-from soft_twin.recording.diff import diff, table
+from soft_twin.files import one_line
+from soft_twin.recording.diff import diff, not_compared, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,4 +15,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     rows = diff(arguments.first, arguments.second, arguments.timing)
     print(table(rows))
+    if topics := not_compared(arguments.first, arguments.second):
+        print(f"not compared, of types that are not known: {', '.join(map(one_line, topics))}")
     return 0 if all(row.same for row in rows) else 1

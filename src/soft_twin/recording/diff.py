@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from soft_twin.errors import RecordingError
-from soft_twin.recording.reader import Series, arrays
+from soft_twin.recording.reader import FIELDS, Series, arrays, topic_types
 
 WALL_TIMES = ("duration",)
 NAMED = {"position", "velocity", "effort", "pressures", "points", "efforts", "coordinates"}  # with a column a name
@@ -38,7 +38,7 @@ class FieldDifference:
 
 
 def diff(first: str | Path, second: str | Path, timing: bool = False) -> list[FieldDifference]:
-    """Compare all topics of two recordings.
+    """Compare the topics of two recordings, those of types that `arrays` knows; see `not_compared`.
 
     Args:
         first, second: recordings.
@@ -58,6 +58,16 @@ def diff(first: str | Path, second: str | Path, timing: bool = False) -> list[Fi
             counts = len(a.get(topic, ())), len(b.get(topic, ()))
             rows.append(FieldDifference(topic, "-", 0, *counts, float("nan")))
     return [row for row in rows if timing or row.field not in WALL_TIMES]
+
+
+def not_compared(first: str | Path, second: str | Path) -> list[str]:
+    """Names of the topics of either recording whose types are not known, so that `diff` leaves them out.
+
+    Raises:
+        RecordingError: one of them is missing or no recording.
+    """
+    types = topic_types(first).items() | topic_types(second).items()
+    return sorted({topic for topic, type_name in types if type_name not in FIELDS})
 
 
 def table(rows: list[FieldDifference]) -> str:
