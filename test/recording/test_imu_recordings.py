@@ -123,6 +123,20 @@ def test_mcap_gives_the_raw_samples_that_can_be_used_with_their_temperature(mcap
     assert recording.rate == pytest.approx(RATE, rel=1e-4)
 
 
+def test_temperatures_whose_stamps_go_back_do_not_count(tmp_path, still):
+    recorder = synthetic.Recorder(tmp_path / "run.mcap")
+    for i in range(N):
+        rates, force = (dict(zip("xyz", map(float, values[i]), strict=True)) for values in still)
+        content = {"angular_velocity": rates, "linear_acceleration": force}
+        recorder.add("imu/data_raw", "sensor_msgs/msg/Imu", i / RATE, content)
+        back = 40 if 50 <= i < 60 else 0
+        stamp, celsius = (i - back) / RATE, 90.0 if back else 20.0 + 0.01 * i
+        recorder.add("imu/temperature", "sensor_msgs/msg/Temperature", stamp, {"temperature": celsius}, back / RATE)
+    recorder.close()
+    found = read_imu_recording(tmp_path / "run.mcap").temperature
+    np.testing.assert_allclose(found, 20.0 + 0.01 * np.arange(N), atol=1e-6)
+
+
 def test_estimate_reads_an_mcap(mcap, tmp_path):
     out = tmp_path / "answer.npz"
     assert main(["estimate", str(mcap), "--out", str(out)]) == 0

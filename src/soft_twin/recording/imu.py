@@ -99,7 +99,7 @@ def _read_bag(path: Path, topic: str | None) -> ImuRecording:
     if len(temperatures) == 1:
         celsius = series[temperatures[0]]
         since = 1e-9 * (celsius.stamp - samples.stamp[0])
-        known = np.isfinite(celsius["temperature"]) & (np.diff(since, prepend=-np.inf) > 0.0)
+        known = np.isfinite(celsius["temperature"]) & (np.diff(np.maximum.accumulate(since), prepend=-np.inf) > 0.0)
         temperature = np.interp(time[kept], since[known], celsius["temperature"][known]) if known.any() else None
     rate = 1.0 / float(np.median(np.diff(time[kept])))
     return ImuRecording(
