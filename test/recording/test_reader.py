@@ -126,6 +126,13 @@ def test_joints_keep_the_order_of_the_first_message_and_miss_what_is_left_out(re
     assert np.isnan(series["velocity"]).all()
 
 
+def test_what_another_publisher_names_is_told(recorder, caplog):
+    messages = [joints(["a"], [1.0]), joints(["b"], [2.0]), joints(["a"], [3.0]), joints(["b"], [4.0])]
+    series = one(recorder, "sensor_msgs/msg/JointState", *messages)
+    np.testing.assert_array_equal(series["position"], [[1.0], [np.nan], [3.0], [np.nan]])
+    assert caplog.text.count("'/slender/a': not read, as its first message has none: ['b']") == 1
+
+
 def test_solver_status(recorder):
     status = solver_status(0.004, error=0.001, converged=False, limits=["cable_1 tension low"])
     series = one(recorder, "soft_twin_msgs/msg/SolverStatus", status, solver_status(0.005))

@@ -27,6 +27,12 @@ MAX_ARRAYS = 600 * 10**6  # [bytes] of all arrays of a recording
 BLOCK = 1024  # messages of a topic that become arrays at once
 BACK = 1.0  # [s] by which log times of a topic go back without being told
 MOST_NAMES = 1000  # columns of a topic
+NAMED_BY = {
+    "sensor_msgs/msg/JointState": "name",
+    "soft_twin_msgs/msg/Pressures": "names",
+    "soft_twin_msgs/msg/Shape": "names",
+    "soft_twin_msgs/msg/SolverStatus": "actuators",
+}  # the field with the names of columns
 TEXTS = ("data", "active_limits", "frame")  # fields that may hold something else than numbers
 logger = logging.getLogger(__name__)
 
@@ -246,6 +252,7 @@ class _Gathered:
         self._where = f"{path}: '{one_line(first.topic)}'"
         self._type_name = first.type_name
         self._names: tuple[str, ...] | None = None
+        self._told = False
         self._blocks: list[dict[str, np.ndarray]] = []
 
     def convert(self) -> None:
@@ -257,6 +264,7 @@ class _Gathered:
         try:
             data = [row.data for row in self.rows]
             names, fields = FIELDS[self._type_name](data, self._names)
+            self._tell_others(data, names)
             fields = {name: _checked(name, values, len(data)) for name, values in fields.items()}
             self._blocks.append(self._times(data) | fields)
             if _shapes(self._blocks[0]) != _shapes(self._blocks[-1]):
@@ -266,6 +274,16 @@ class _Gathered:
         self._names = names
         self.size += sum(values.nbytes for values in self._blocks[-1].values())
         self.rows = []
+
+    def _tell_others(self, data: list[SimpleNamespace], names: tuple[str, ...]) -> None:
+        """Say once that later messages name what has no column, as where two publishers share a topic."""
+        owner = NAMED_BY.get(self._type_name)
+        if owner is None or self._told:
+            return
+        others = {name for row in data for name in getattr(row, owner, ())} - set(names)
+        if others:
+            self._told = True
+            logger.warning("%s: not read, as its first message has none: %s", self._where, one_line(sorted(others)))
 
     def _times(self, data: list[SimpleNamespace]) -> dict[str, np.ndarray]:
         publish = np.array([row.publish_time for row in self.rows], dtype=np.int64)
