@@ -13,11 +13,12 @@ from mcap.data_stream import RecordBuilder
 from mcap.records import Channel, Chunk, Header, Message, Schema
 from mcap.writer import MCAP0_MAGIC
 from scipy.io import savemat
-from synthetic import EPOCH, Recorder, joints, pose, xyz, xyzw
+from synthetic import EPOCH, Recorder, joints, pose, solver_status, xyz, xyzw
 
 from soft_twin import load_robot
 from soft_twin.app.cli import main
 from soft_twin.errors import RecordingError
+from soft_twin.recording import reader
 from soft_twin.recording.c3d_files import read_markers
 from soft_twin.recording.chunks import MAX_CHUNK_SIZE
 from soft_twin.recording.evaluation import evaluate
@@ -132,6 +133,24 @@ def test_many_messages_become_the_same_arrays_as_few(tmp_path):
     assert series.names == ("a", "b")
     np.testing.assert_array_equal(series["position"], np.column_stack([np.arange(count), -np.arange(count)]))
     assert (np.diff(series.stamp) == 10**7).all()
+
+
+@pytest.mark.parametrize(
+    ("topic", "kind", "content"),
+    [
+        ("robot_description", "std_msgs/msg/String", {"data": "x" * 20_000}),
+        ("solver/status", "soft_twin_msgs/msg/SolverStatus", solver_status(0.0, limits=["x" * 20_000])),
+    ],
+)
+def test_long_texts_count_towards_the_most_that_is_read(tmp_path, monkeypatch, topic, kind, content):
+    monkeypatch.setattr(reader, "BLOCK", 2)
+    monkeypatch.setattr(reader, "MAX_ARRAYS", 100_000)
+    recorder = Recorder(tmp_path / "run.mcap")
+    for time in range(10):
+        recorder.add(topic, kind, time, content)
+    recorder.close()
+    with pytest.raises(RecordingError, match="more than 100000 bytes of arrays"):
+        arrays(tmp_path / "run.mcap")
 
 
 def test_turns_and_places_that_are_none_do_not_count(tmp_path):

@@ -5,6 +5,7 @@ Message packages are not needed: a recording carries the definitions of its type
 
 import contextlib
 import logging
+import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -272,7 +273,7 @@ class _Gathered:
         except (AttributeError, TypeError, ValueError, OverflowError) as error:
             raise RecordingError(f"{self._where} has what no {self._type_name} has: {one_line(error)}") from error
         self._names = names
-        self.size += sum(values.nbytes for values in self._blocks[-1].values())
+        self.size += sum(_size(values) for values in self._blocks[-1].values())
         self.rows = []
 
     def _tell_others(self, data: list[SimpleNamespace], names: tuple[str, ...]) -> None:
@@ -301,6 +302,13 @@ class _Gathered:
         whole = {name: values[order] for name, values in whole.items()}
         times = (whole.pop(name) for name in ("/log", "/publish", "/stamp"))
         return Series(self._type_name, *times, names=self._names, fields=whole)
+
+
+def _size(values: np.ndarray) -> int:
+    """Of an array with what its objects take [bytes]."""
+    objects = values.tolist() if values.dtype == object else []
+    inner = (one for value in objects if isinstance(value, tuple) for one in value)
+    return values.nbytes + sum(map(sys.getsizeof, objects)) + sum(map(sys.getsizeof, inner))
 
 
 def _shapes(block: dict[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
