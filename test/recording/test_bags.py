@@ -315,6 +315,15 @@ def test_of_two_robots_one_is_to_be_named(tmp_path, robot):
         evaluate(path, robot, namespace="middle")
 
 
+def test_of_two_robots_the_other_is_not_read(tmp_path, robot):
+    path = _robots(tmp_path / "bag" / "run_0.mcap", "slender", "right")
+    with McapWriter(path.with_name("run_1.mcap")) as more:
+        more.write(more.register("/right/gravity", "std_msgs/msg/Bool", "bool data\n"), TRUE, 7)
+    assert evaluate(path.parent, robot).solves == 1
+    with pytest.raises(RecordingError, match="'/right/gravity' has messages of"):
+        evaluate(path.parent, robot, namespace="right")
+
+
 def test_a_namespace_around_that_of_a_robot_is_not_taken_for_its_own(tmp_path, robot):
     path = _robots(tmp_path / "run.mcap", "lab/left")
     assert evaluate(path, robot, namespace="lab/left").solves == 1

@@ -168,9 +168,9 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
     look = next((look for kind, look in LOOKS.items() if isinstance(robot, kind)), None)
     if look is None:
         raise UsageError(f"runs of '{robot.name}' are not evaluated: {type(robot).__name__} is not among the kinds")
-    series = arrays(path)
-    namespace = recorded_namespace(path, topic_types(path), robot, namespace)
-    own = {topic: values for topic, values in series.items() if topic.startswith(prefix(namespace))}
+    topics = topic_types(path).keys()
+    namespace = recorded_namespace(path, topics, robot, namespace)
+    own = arrays(path, {topic for topic in topics if topic.startswith(prefix(namespace))})
     check_types(path, {topic.removeprefix(prefix(namespace)): values for topic, values in own.items()})
     check_clocks(path, own.values())
     check_one_run(path, own.get(f"{prefix(namespace)}run/phase"))
