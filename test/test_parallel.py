@@ -1,6 +1,7 @@
 """Many cases in processes, stored as they end; a run that is killed goes on."""
 
 import argparse
+import contextlib
 import fcntl
 import math
 import os
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 
 from soft_twin import parallel
-from soft_twin.errors import InputError, UsageError
+from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.parallel import LOCAL, Progress, Workers, compute_all, compute_each, compute_here
 
 # A function of a module of its own; in its first life, the fourth case kills the process that hands out the work.
@@ -116,11 +117,43 @@ def test_a_cluster_that_is_not_there_is_told_when_it_is_asked_for(monkeypatch, c
     assert capsys.readouterr().err == waits
 
 
-def test_a_scheduler_that_listens_is_taken():
+def test_a_scheduler_that_answers_is_taken():
+    with _scheduler(0) as cluster:
+        address = cluster.scheduler_address
+        assert Workers.of(argparse.Namespace(workers=0, cluster=address)) == Workers(0, address)
+
+
+def test_what_listens_without_an_answer_is_no_scheduler(monkeypatch):
     pytest.importorskip("distributed")
+    monkeypatch.setattr(parallel, "SCHEDULER_PATIENCE", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        assert Workers.of(argparse.Namespace(workers=0, cluster=address)) == Workers(0, address)
+        with pytest.raises(UsageError, match=f"what listens at '{address}' does not answer as a Dask scheduler does"):
+            Workers.of(argparse.Namespace(workers=0, cluster=address))
+
+
+def test_a_cluster_without_workers_is_told(monkeypatch):
+    monkeypatch.setattr(parallel, "WORKER_PATIENCE", 0.2, raising=False)
+    with _scheduler(0) as cluster, pytest.raises(UsageError, match="has no workers: start some, dask worker tcp://"):
+        compute_all(math.sqrt, [4.0, 9.0], Workers(0, cluster.scheduler_address))
+
+
+def test_a_scheduler_that_goes_is_told_and_what_had_ended_is_stored(tmp_path):
+    with _scheduler(1) as cluster:
+        computed = compute_each(_cube, [1.0, 2.0, 3.0], Workers(1, cluster.scheduler_address), tmp_path)
+        next(computed)
+        cluster.close()
+        with pytest.raises(RunError, match="the Dask scheduler at 'tcp://.*' has gone"):
+            list(computed)
+    assert list(tmp_path.glob("*.npz"))
+
+
+def test_a_case_whose_workers_die_is_told():
+    dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")
+    told = pytest.raises(RunError, match="a case ended every worker that computed it")
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), told:
+        compute_all(_die, [1], Workers(1, LOCAL))
 
 
 def test_progress_says_what_is_left():
@@ -229,6 +262,15 @@ def test_a_command_that_is_ended_says_what_is_kept_and_nothing_else(tmp_path, mo
                 os.kill(int(path.stem), signal.SIGKILL)
 
 
+@contextlib.contextmanager
+def _scheduler(workers):
+    """A Dask cluster in this process, with so many workers."""
+    distributed = pytest.importorskip("distributed")
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": None, "threads_per_worker": 1}
+    with distributed.LocalCluster(n_workers=workers, **options) as cluster:
+        yield cluster
+
+
 def _waited_for(found, count):
     """What is found once it is as many as that."""
     end = time.monotonic() + 60.0
@@ -284,6 +326,10 @@ def _run(program, life):
     """Exit status; what it tells goes into files, which processes of a killed parent may keep open."""
     with open(program.with_name("told"), "w") as told, open(program.with_name("errors"), "w") as errors:
         return subprocess.call([sys.executable, program, life], stdout=told, stderr=errors, timeout=100)
+
+
+def _die(case):
+    os._exit(1)
 
 
 def _cube(case):

@@ -12,8 +12,11 @@ On one machine the processes are joblib's (loky); on a cluster they are Dask's.
 """
 
 import argparse
+import asyncio
 import contextlib
 import importlib.util
+import itertools
+import logging
 import math
 import os
 import pickle
@@ -24,10 +27,11 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +39,9 @@ from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.files import whole_file
 from soft_twin.fingerprints import contents, program
 from soft_twin.private_folder import private_folder
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 LOCAL = "local"
 NO_DASK = "a cluster needs Dask: pip install soft_twin[cluster]"
@@ -44,6 +51,7 @@ BROKEN = (OSError, ValueError, EOFError, zipfile.BadZipFile)  # what numpy raise
 ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(\[[\da-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 LAST_PORT = 65535
 SCHEDULER_PATIENCE = 10.0  # [s] for one that is just started
+WORKER_PATIENCE = 10.0  # [s] for its first worker
 LOOK_PERIOD = 0.5  # [s] between two looks at a scheduler, and at who has started a process
 FIRST_WORD = 1.0  # [s] after which work without a result is told of
 LOG_PERIOD = 15.0  # [s] between lines of progress where there is no terminal
@@ -155,9 +163,9 @@ def compute_each(
         sources: whether what is stored is of this program's text alone.
 
     Raises:
-        UsageError: there is no cluster of that address, no Dask, or the store cannot be written.
+        UsageError: there is no cluster of that address, none with workers, no Dask, or the store cannot be written.
         InputError: a result that cannot be stored.
-        RunError: a process was killed; what had ended is stored.
+        RunError: a process was killed, or the cluster's scheduler has gone; what had ended is stored.
         KeyboardInterrupt: with a line that says what is kept.
         Exception: what `work` raises.
     """
@@ -341,19 +349,49 @@ class _Drawer:
 
 def _computed(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers) -> Iterator[tuple[int, Any]]:
     workers = (_asked.get() or workers) if workers == Workers(0) else workers
-    if workers.cluster is None and (workers.count == 1 or len(cases) <= 1):
+    if workers.cluster is not None and cases:
+        yield from _computed_on_cluster(work, cases, workers)
+    elif workers.count == 1 or len(cases) <= 1:
         for index, case in cases:
             yield index, work(case)
-        return
+    else:
+        yield from _computed_in_processes(work, cases, workers)
+
+
+def _computed_in_processes(
+    work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers
+) -> Iterator[tuple[int, Any]]:
     import joblib
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     jobs = (joblib.delayed(_numbered)(work, index, case) for index, case in cases)
+    ending = {"initializer": _end_with, "initargs": (os.getpid(),)}
     try:
-        with _backend(workers):
+        with joblib.parallel_config("loky", idle_worker_timeout=IDLE, **ending):
             yield from joblib.Parallel(workers.count or -1, return_as="generator_unordered")(jobs)
     except TerminatedWorkerError as error:
         raise RunError("a process that computed was killed, for want of memory perhaps: fewer workers?") from error
+
+
+def _computed_on_cluster(
+    work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers
+) -> Iterator[tuple[int, Any]]:
+    """By Dask itself: joblib's backend of it waits for ever for a case whose workers die."""
+    with _client(workers) as client:
+        from distributed import KilledWorker, as_completed
+
+        waiting = iter(cases)
+        several = itertools.islice(waiting, workers.count or len(cases))
+        running = as_completed([client.submit(_numbered, work, *case, pure=False) for case in several])
+        try:
+            for future in running:
+                for case in itertools.islice(waiting, 1):
+                    running.add(client.submit(_numbered, work, *case, pure=False))
+                yield future.result()
+        except KilledWorker as error:
+            raise RunError("a case ended every worker that computed it, for want of memory perhaps") from error
+        except CancelledError as error:
+            raise RunError(f"the Dask scheduler at '{workers.cluster}' has gone") from error
 
 
 def _check_cluster(address: str) -> None:
@@ -373,7 +411,7 @@ def _check_cluster(address: str) -> None:
     while True:
         try:
             socket.create_connection(place, SCHEDULER_PATIENCE).close()
-            return
+            break
         except (OSError, UnicodeError) as error:  # UnicodeError: no name of a host
             if isinstance(error, socket.gaierror | UnicodeError) or time.monotonic() > deadline:
                 raise UsageError(f"no Dask scheduler answers at '{address}': {error}") from error
@@ -381,6 +419,19 @@ def _check_cluster(address: str) -> None:
             print(f"waiting for the Dask scheduler at '{address}'", file=sys.stderr, flush=True)
             told = True
         time.sleep(LOOK_PERIOD)
+    try:
+        asyncio.run(asyncio.wait_for(_greeted(address), SCHEDULER_PATIENCE))
+    except (OSError, ValueError, asyncio.TimeoutError) as error:  # a TimeoutError from Python 3.11 on
+        raise UsageError(f"what listens at '{address}' does not answer as a Dask scheduler does") from error
+
+
+async def _greeted(address: str) -> None:
+    """A scheduler there has answered."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    communication = await connect(address, **Security().get_connection_args("client"))
+    await communication.close()
 
 
 def _numbered(work: Callable[[Any], Any], index: int, case: Any) -> tuple[int, Any]:
@@ -399,19 +450,17 @@ def _end_with(parent: int) -> None:
 
 
 @contextlib.contextmanager
-def _backend(workers: Workers) -> Iterator[None]:
-    """In this block joblib computes by these workers."""
-    import joblib
+def _client(workers: Workers) -> Iterator["Client"]:
+    """Of these workers' scheduler, which has one at least.
 
-    if workers.cluster is None:
-        ending = {"initializer": _end_with, "initargs": (os.getpid(),)}
-        with joblib.parallel_config("loky", idle_worker_timeout=IDLE, **ending):
-            yield
-        return
+    Raises:
+        UsageError: there is no scheduler, no worker, or no Dask.
+    """
     try:
         from distributed import Client
     except ImportError:
         raise UsageError(NO_DASK) from None
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # what it says of a lost scheduler is raised
     options = {"address": workers.cluster}
     if workers.cluster == LOCAL:
         count = workers.count or os.cpu_count()
@@ -420,5 +469,11 @@ def _backend(workers: Workers) -> Iterator[None]:
         client = Client(**options)
     except (OSError, ValueError) as error:
         raise UsageError(f"no Dask scheduler answers at '{workers.cluster}': {error}") from error
-    with client, joblib.parallel_config("dask", client=client):
-        yield
+    with client:
+        try:
+            client.wait_for_workers(1, WORKER_PATIENCE)
+        except (TimeoutError, asyncio.TimeoutError) as error:  # two until Python 3.10
+            raise UsageError(
+                f"the Dask scheduler at '{workers.cluster}' has no workers: start some, dask worker {workers.cluster}"
+            ) from error
+        yield client
