@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import math
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -160,6 +161,37 @@ def test_progress_says_what_is_left():
     lines = []
     compute_all(math.sqrt, [1.0, 2.0], say=lines.append, name="roots")
     assert lines[-1] == "roots: 2 of 2, 0:00 to go"
+
+
+@pytest.mark.parametrize("shortest", [54.0, 30.0], ids=["nearly in step", "one by one"])
+def test_the_time_that_is_left_is_known_from_the_first_result_on(monkeypatch, shortest):
+    """16 processes, 64 cases of a minute in the mean: within twice what it takes, until the last ones are begun."""
+    random, free, ends, told, now = np.random.default_rng(0), [0.0] * 16, [], [], 0.0
+    for _ in range(64):
+        ends.append(min(free) + random.uniform(shortest, 120.0 - shortest))
+        free[free.index(min(free))] = ends[-1]
+
+    def computed(work, cases, workers):
+        nonlocal now
+        for end, (index, case) in zip(sorted(ends), cases, strict=True):
+            now = end
+            yield index, case, 15
+
+    monkeypatch.setattr("soft_twin.parallel.time.monotonic", lambda: now)
+    monkeypatch.setattr("soft_twin.parallel._computed", computed)
+    compute_all(math.sqrt, range(64), say=lambda line: told.append((now, line)))
+    for when, line in told:
+        minutes, seconds = map(int, re.search(r"(\d+):(\d\d) to go", line).groups())
+        if (true := max(ends) - when) > 120.0 - shortest:
+            assert 0.5 * true < 60 * minutes + seconds < 2.0 * true, line
+    assert len(told) == 64
+
+
+def test_no_more_processes_are_started_than_there_are_cases():
+    from joblib.externals import loky
+
+    assert compute_all(os.path.basename, ["a/b", "c/d", "e/f"], Workers(5)) == ["b", "d", "f"]
+    assert loky.get_reusable_executor(reuse=True)._max_workers == 3
 
 
 def test_work_whose_first_case_takes_long_is_told_of_meanwhile(monkeypatch):
@@ -361,7 +393,7 @@ def test_another_content_of_a_file_that_is_named_is_another_result(tmp_path, mon
 def test_what_is_kept_of_an_interrupted_run_is_not_mixed_with_a_changed_ones(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     tempfile.tempdir = None
-    here = lambda work, cases, workers: ((index, work(case)) for index, case in cases)  # noqa: E731
+    here = lambda work, cases, workers: ((index, work(case), 0) for index, case in cases)  # noqa: E731
     monkeypatch.setattr("soft_twin.parallel._computed", here)
     description = tmp_path / "robot.yaml"
     description.write_text("old")

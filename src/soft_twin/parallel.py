@@ -197,12 +197,13 @@ def _compute(
         if say is not None and missing:
             first.start()
         with contextlib.closing(_computed(work, missing, workers)) as results:
-            for done, (index, result) in enumerate(results, 1):
+            for done, (index, result, others) in enumerate(results, 1):
                 first.cancel()
                 if shelf is not None:
                     result = shelf.keep(places[index], result)
                 if say is not None:
-                    left = (time.monotonic() - start) / done * (len(missing) - done)
+                    computed = done + 0.5 * min(others, len(missing) - done)  # what is begun is half done, in the mean
+                    left = (time.monotonic() - start) / computed * (len(missing) - computed)
                     say(f"{name}: {stored + done} of {len(cases)}, {time_left(left)}")
                 yield index, result
     except KeyboardInterrupt as interrupt:
@@ -347,47 +348,48 @@ class _Drawer:
             path.unlink(missing_ok=True)
 
 
-def _computed(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers) -> Iterator[tuple[int, Any]]:
+Computed = Iterator[tuple[int, Any, int]]  # index and result of a case, and how many others are computed meanwhile
+
+
+def _computed(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers) -> Computed:
     workers = (_asked.get() or workers) if workers == Workers(0) else workers
     if workers.cluster is not None and cases:
         yield from _computed_on_cluster(work, cases, workers)
     elif workers.count == 1 or len(cases) <= 1:
         for index, case in cases:
-            yield index, work(case)
+            yield index, work(case), 0
     else:
         yield from _computed_in_processes(work, cases, workers)
 
 
-def _computed_in_processes(
-    work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers
-) -> Iterator[tuple[int, Any]]:
+def _computed_in_processes(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers) -> Computed:
     import joblib
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     jobs = (joblib.delayed(_numbered)(work, index, case) for index, case in cases)
+    count = min(workers.count or joblib.cpu_count(), len(cases))  # one without a case takes its time to start, too
     ending = {"initializer": _end_with, "initargs": (os.getpid(),)}
     try:
         with joblib.parallel_config("loky", idle_worker_timeout=IDLE, **ending):
-            yield from joblib.Parallel(workers.count or -1, return_as="generator_unordered")(jobs)
+            for index, result in joblib.Parallel(count, return_as="generator_unordered")(jobs):
+                yield index, result, count - 1
     except TerminatedWorkerError as error:
         raise RunError("a process that computed was killed, for want of memory perhaps: fewer workers?") from error
 
 
-def _computed_on_cluster(
-    work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers
-) -> Iterator[tuple[int, Any]]:
+def _computed_on_cluster(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers) -> Computed:
     """By Dask itself: joblib's backend of it waits for ever for a case whose workers die."""
     with _client(workers) as client:
         from distributed import KilledWorker, as_completed
 
-        waiting = iter(cases)
-        several = itertools.islice(waiting, workers.count or len(cases))
-        running = as_completed([client.submit(_numbered, work, *case, pure=False) for case in several])
+        waiting, several = iter(cases), workers.count or len(cases)
+        first = itertools.islice(waiting, several)
+        running = as_completed([client.submit(_numbered, work, *case, pure=False) for case in first])
         try:
             for future in running:
                 for case in itertools.islice(waiting, 1):
                     running.add(client.submit(_numbered, work, *case, pure=False))
-                yield future.result()
+                yield *future.result(), min(several, sum(client.nthreads().values())) - 1
         except KilledWorker as error:
             raise RunError("a case ended every worker that computed it, for want of memory perhaps") from error
         except CancelledError as error:
