@@ -76,6 +76,19 @@ def is_missing(path: str | Path) -> bool:
     return False
 
 
+def try_writing(path: Path) -> None:
+    """Write a byte at a path where nothing is, and take it away: a full disk takes files, but nothing in them.
+
+    Raises:
+        OSError: nothing can be written there.
+    """
+    try:
+        path.write_bytes(b"?")
+    finally:
+        with contextlib.suppress(OSError):  # what it could not be written for is told
+            path.unlink()
+
+
 def output_file(path: str | Path, what: str) -> Path:
     """The path itself, if a file can be written there; its folder is made where it is missing.
 
@@ -92,9 +105,7 @@ def output_file(path: str | Path, what: str) -> Path:
             kind = KINDS.get(stat.S_IFMT(path.stat().st_mode), "no file")
             raise UsageError(f"cannot write the {what} '{path}': it is {kind}, say a file")
         path.parent.mkdir(parents=True, exist_ok=True)
-        probe = path.with_name(f".{path.name}.{os.getpid()}")
-        probe.touch()
-        probe.unlink()
+        try_writing(path.with_name(f".{path.name}.{os.getpid()}"))
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         raise UsageError(f"cannot write the {what} '{path}': {getattr(error, 'strerror', None) or error}") from error
     return path

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soft_twin.errors import InputError, RunError, UsageError
-from soft_twin.files import whole_file
+from soft_twin.files import try_writing, whole_file
 from soft_twin.fingerprints import contents, program
 from soft_twin.private_folder import private_folder
 
@@ -190,6 +190,8 @@ def _compute(
             missing.append((index, case))
         else:
             yield index, known
+    if shelf is not None and missing:
+        shelf.try_writing()
     done, stored, start = 0, len(cases) - len(missing), time.monotonic()
     begun = f"{name}: {stored} of {len(cases)}, the first tells how long they take"
     first = threading.Timer(FIRST_WORD, say, [begun])
@@ -280,6 +282,13 @@ class _Shelf:
         except OSError as error:
             raise UsageError(f"cannot store results in '{folder}': {error.strerror}") from error
 
+    def try_writing(self) -> None:
+        """Raises UsageError: nothing can be written."""
+        try:
+            try_writing(self._folder / f".probe.{os.getpid()}")
+        except OSError as error:
+            raise UsageError(f"cannot store results in '{self._folder}': {error.strerror}") from error
+
     def place(self, case: Any) -> Path:
         """Where a case's result is stored."""
         import joblib
@@ -318,6 +327,15 @@ class _Drawer:
         self._folder = private_folder() / "unfinished"
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._places: list[Path] = []
+
+    def try_writing(self) -> None:
+        """Raises UsageError: nothing can be written."""
+        try:
+            try_writing(self._folder / f".probe.{os.getpid()}")
+        except OSError as error:
+            raise UsageError(
+                f"cannot keep results in '{self._folder}': {error.strerror}; set TMPDIR to another"
+            ) from error
 
     def place(self, case: Any) -> Path:
         """Where a case's result is kept."""

@@ -7,17 +7,20 @@ import numpy as np
 import pytest
 
 from soft_twin.app.cli import main
-from soft_twin.errors import MeshError
+from soft_twin.app.folders import writable
+from soft_twin.errors import MeshError, UsageError
+from soft_twin.files import checked_output
 from soft_twin.mesh.files import write_mesh
 from soft_twin.mesh.generate.voxels import voxel_mesh
+from soft_twin.parallel import compute_all, compute_here
 
 ROOM = 512  # bytes of a file, then the disk is full
 
 
 @contextlib.contextmanager
-def full_disk():
+def full_disk(room=ROOM):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
     try:
         yield
     finally:
@@ -58,3 +61,27 @@ def test_a_mesh_is_whole_or_as_it_was(tmp_path, suffix):
     with full_disk(), pytest.raises(MeshError, match=f"cannot write '{path}': File too large$"):
         write_mesh(mesh, path)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_it_is_told_before_anything_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    compute_all(_squared, [2], store=tmp_path / "store")
+    with full_disk(room=0):
+        with pytest.raises(UsageError, match="cannot write the weights '.*w.safetensors': File too large"):
+            checked_output(tmp_path / "w.safetensors", "weights")
+        with pytest.raises(UsageError, match="cannot write into '.*out': File too large; say --out DIR"):
+            writable(tmp_path / "out")
+        with pytest.raises(UsageError, match="cannot store results in '.*store': File too large"):
+            compute_all(_not_computed, [2], store=tmp_path / "store")
+        with pytest.raises(UsageError, match="cannot keep results in '.*unfinished': File too large; set TMPDIR"):
+            compute_here(_not_computed, [2], "numbers")
+        assert compute_all(_squared, [2], store=tmp_path / "store") == [{"square": 4}]  # it is there
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".npz"]
+
+
+def _squared(number):
+    return {"square": number**2}
+
+
+def _not_computed(number):
+    raise AssertionError(number)

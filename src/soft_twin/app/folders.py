@@ -1,8 +1,10 @@
 """Folders that commands write into."""
 
+import os
 from pathlib import Path
 
 from soft_twin.errors import UsageError
+from soft_twin.files import try_writing
 
 
 def writable(folder: Path) -> Path:
@@ -13,9 +15,7 @@ def writable(folder: Path) -> Path:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".probe"
-        probe.touch()
-        probe.unlink()
+        try_writing(folder / f".probe.{os.getpid()}")
     except OSError as error:
         raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
     return folder
