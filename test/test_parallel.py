@@ -227,6 +227,13 @@ def test_what_a_case_raises_is_told():
             compute_all(math.sqrt, [1.0, -1.0], workers)
 
 
+def test_who_takes_no_more_results_is_not_warned_by_joblib(recwarn):
+    computed = compute_each(time.sleep, [0.0, 0.0, 0.5, 0.5], Workers(2))
+    next(computed)
+    computed.close()
+    assert not [str(each.message) for each in recwarn if "tasks" in str(each.message)]
+
+
 def test_who_is_killed_goes_on_where_it_was(tmp_path):
     program, second_life = tmp_path / "squares.py", tmp_path / "second life"
     program.write_text(SQUARES)

@@ -25,6 +25,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -389,8 +390,14 @@ def _computed_in_processes(work: Callable[[Any], Any], cases: list[tuple[int, An
     ending = {"initializer": _end_with, "initargs": (os.getpid(),)}
     try:
         with joblib.parallel_config("loky", idle_worker_timeout=IDLE, **ending):
-            for index, result in joblib.Parallel(count, return_as="generator_unordered")(jobs):
-                yield index, result, count - 1
+            results = joblib.Parallel(count, return_as="generator_unordered")(jobs)
+            try:
+                for index, result in results:
+                    yield index, result, count - 1
+            finally:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # joblib's advice to who takes no more of them
+                    results.close()
     except TerminatedWorkerError as error:
         raise RunError("a process that computed was killed, for want of memory perhaps: fewer workers?") from error
 
