@@ -20,6 +20,7 @@ from soft_twin.mechanics.materials.mooney_rivlin import MooneyRivlin
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.outdated_kernels import forget_outdated
+from soft_twin.parallel import terminal_progress
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
@@ -43,7 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
     """One step of everything that the robots' nodes compute."""
     told, start = [], time.monotonic()
     forget_outdated(Path(soft_twin.__file__).parent)
-    tell_no_more = tell_of_compiling(told.append)
+
+    def tell(count: int) -> None:
+        told.append(count)
+        terminal_progress(f"kernels: {count} compiled, which takes a minute or two in all")
+
+    tell_no_more = tell_of_compiling(tell)
     with compiled_by_one("mechanics"):
         for name in DRIVEN:
             _compile_driven(load_robot(name))
@@ -52,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         _compile_arm(load_robot("tm40"))
         _compile_rubber()
     tell_no_more()
+    terminal_progress("")
     did = "compiled in" if told else "were compiled before, looked through in"
     print(f"kernels {did} {time.monotonic() - start:.0f} s")
     return 0
