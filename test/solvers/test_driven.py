@@ -15,6 +15,7 @@ from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mesh.generate.voxels import voxel_mesh
+from soft_twin.solvers import driven
 from soft_twin.solvers.driven import minimise_driven
 from soft_twin.solvers.time.driven_euler import FEWEST, HALVINGS, ITERATIONS, DrivenEuler
 
@@ -123,6 +124,36 @@ def test_a_chamber_and_a_cable_are_driven_by_one_law():
     coordinates = model.actuators.coordinates(dynamics.pose.points)
     assert (dynamics.efforts > 0.0).all()
     np.testing.assert_allclose(dynamics.efforts, (wound - coordinates) / softness, rtol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "wound",
+    [[-1.0] * 40, [-0.0008] * 40, [-0.01] * 20 + [0.004] * 20, [0.004] * 20 + [-0.01] * 20],
+    ids=["never", "by the shakes", "wound in", "let go"],
+)
+def test_cables_that_are_slack_cost_nothing_and_change_nothing(monkeypatch, wound):
+    """Shaken along x by twice gravity, while the cable is never tightened, by the shakes alone, wound in, let go."""
+    asked = []
+
+    def ends(slack):
+        monkeypatch.setattr(driven, "SLACK", slack)
+        dynamics, found = DrivenEuler(bar(), 0.02, mass_damping=1.0, stiffness_damping=0.01), []
+        solve = dynamics.model.unknowns.matrix.solve_definite
+        monkeypatch.setattr(
+            dynamics.model.unknowns.matrix, "solve_definite", lambda right: asked.append(right.shape[1]) or solve(right)
+        )
+        for k, one in enumerate(wound):
+            dynamics.base = MovingBase(np.array([20.0 * (-1.0) ** (k // 10), 0.0, 0.0]))
+            dynamics.drive(np.array([one]))
+            dynamics.step(0.02)
+            found.append(np.append(dynamics.pose.points.ravel(), dynamics.efforts))
+        return np.array(found)
+
+    few = ends(driven.SLACK)
+    own, all_of_them = asked.copy(), ends(np.inf)
+    np.testing.assert_allclose(few, all_of_them, atol=1e-9)  # [m], [N]: by the same iterations
+    assert np.mean(own) < 2.0 and (wound[0] < -0.1) == (set(own[1:]) == {1})
+    assert (few[:, -1] > 0.0).any() == (wound[0] > -0.1)
 
 
 def test_what_cannot_drive_is_refused():

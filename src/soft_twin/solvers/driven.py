@@ -47,6 +47,7 @@ FAR = 1000.0  # of the tolerance, of a residual that asks for a tangent of its o
 SHORTENINGS = 12  # halvings of an iteration's step
 NOISE = 1e-10  # of the elastic energy: smaller rises of the potential are round-off
 QUIET = 1e-6  # [J] a body has at least, as far as round-off goes
+SLACK = 0.005  # of the body's size, by which a cable is slack that an iteration is not expected to tighten
 FIRST_SHIFT, LAST_SHIFT, GROWTH = 0.25, 1e12, 4.0  # of the inertia's stiffness, added where the tangent is indefinite
 
 
@@ -165,6 +166,16 @@ class Potential:
         """(a,) that the drives make there."""
         return self._law(self.drive.coordinates - place.actuators.coordinates)
 
+    def missing(self, place: Place) -> np.ndarray:
+        """(a,) by how much each actuator's coordinate is beyond what its drive has let in: a cable that is slack."""
+        return place.actuators.coordinates - self.drive.coordinates
+
+    def slack(self, place: Place, efforts: np.ndarray) -> np.ndarray:
+        """(a,) bool, of actuators that cannot push: those that make no effort, and are too far from one for an
+        iteration to bring it about, as a rule."""
+        far = self.missing(place) > SLACK * float(np.linalg.norm(self.model.body.mesh.size))
+        return far & (efforts == 0.0) & (self._least == 0.0)
+
     def error(self, place: Place, efforts: np.ndarray) -> np.ndarray:
         """(a,) how far efforts are from the drives' law, as coordinates."""
         return np.abs(self.drive.softness * (efforts - self.efforts(place)))
@@ -210,7 +221,8 @@ class Tangent:
 
     Attributes:
         compliance: (a,) by how much an actuator's coordinate must be let out for its effort to fall, the others' as
-            it is.
+            it is; of one that has been slack as it was when it was not.
+        known: (a,) bool, of which it has been found.
         renewed: whether it was made anew in this step.
     """
 
@@ -220,6 +232,7 @@ class Tangent:
         self._shift = 0.0  # that the last one needed: the next needs about as much
         self.renewed = False
         self.compliance = model.actuators.softness.copy()
+        self.known = np.zeros(len(self.compliance), dtype=bool)
 
     @property
     def shifted(self) -> bool:
@@ -407,7 +420,7 @@ def _direction(
     (size, r) right-hand sides for the first time."""
     rows = balance.rows
     if rows is None:
-        return _program(potential, place, tangent, solve(balance.right), balance)
+        return _without_rows(potential, place, tangent, solve, balance)
     places, _ = bounds_of(potential.model.constraints, balance.separate)
     plain, own = places < 0, balance.values[len(potential.drive.efforts) :]
     chosen = plain & ((own != 0.0) | (rows.values <= 0.0) | ~rows.inequalities)
@@ -421,15 +434,47 @@ def _direction(
         chosen, solve = chosen | missed, tangent.solve
 
 
-def _program(
-    potential: Potential, place: Place, tangent: Tangent, solution: np.ndarray, balance: Balance
+def _without_rows(
+    potential: Potential,
+    place: Place,
+    tangent: Tangent,
+    solve: Callable[[np.ndarray], np.ndarray],
+    balance: Balance,
 ) -> tuple[np.ndarray, Pushes, Touch]:
-    """As `_direction`, of the solution (size, 1 + a + m) of a balance's right-hand sides."""
+    """As `_direction`, where nothing is touched: what slack cables would do is left out, unless they are tightened."""
+    slack = potential.slack(place, balance.values) & tangent.known
+    while True:
+        solution = np.zeros_like(balance.right)
+        asked = np.flatnonzero(np.append(True, ~slack))
+        solution[:, asked] = solve(balance.right[:, asked])
+        found = _program(potential, place, tangent, solution, balance, slack)
+        tightened = slack & (potential.missing(place) + balance.right[:, 1:].T @ found[0] < 0.0)
+        if not tightened.any():
+            return found
+        slack, solve = slack & ~tightened, tangent.solve
+
+
+def _program(
+    potential: Potential,
+    place: Place,
+    tangent: Tangent,
+    solution: np.ndarray,
+    balance: Balance,
+    slack: np.ndarray | None = None,
+) -> tuple[np.ndarray, Pushes, Touch]:
+    """As `_direction`, of the solution (size, 1 + a + m) of a balance's right-hand sides; of actuators that are `slack`
+    (a,) it has none, and they make no effort."""
     count = len(potential.drive.efforts)
     sensitivities = balance.right[:, 1:].T @ solution
     W = 0.5 * (sensitivities[:, 1:] + sensitivities[:, 1:].T)
     W[:count, :count] += np.diag(potential.drive.softness)
-    tangent.compliance = np.diagonal(W)[:count].copy()
+    found = np.ones(count, dtype=bool) if slack is None else ~slack
+    tangent.compliance = np.where(found, np.diagonal(W)[:count], tangent.compliance)
+    tangent.known |= found
+    if not found.all():
+        idle = np.flatnonzero(~found)
+        W[idle], W[:, idle] = 0.0, 0.0
+        W[idle, idle] = tangent.compliance[idle]
     values, penalty = potential.goal(place, balance, W, sensitivities[:, 0])
     multipliers = Multipliers.of(balance.separate, values[count:])
     touch = Touch.at(place.pose, balance.separate, multipliers, penalty)
