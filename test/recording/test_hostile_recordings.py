@@ -86,6 +86,15 @@ def test_a_chunk_that_is_no_chunk_ends_the_recording(write, compression, data):
     assert not is_complete(path)
 
 
+def test_a_record_that_goes_on_behind_its_chunk_ends_the_recording(write):
+    inner = RecordBuilder()
+    for record in (schema("string data\n"), channel(), message(), message()):
+        record.write(inner)
+    whole = inner.end()
+    assert len(arrays(write(chunk("", whole, len(whole))))["/slender/x"]) == 2
+    assert arrays(write(chunk("", whole[:-3], len(whole) - 3))) == {}
+
+
 def test_a_length_inside_a_record_is_not_believed(write):
     path = write(schema("string data\n"), channel(), message(), chunk("", b"abc", 3))
     data = bytearray(path.read_bytes())

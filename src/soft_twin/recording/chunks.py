@@ -2,19 +2,34 @@
 
 import dataclasses
 import io
+import struct
+import zlib
 from collections.abc import Iterator
 from typing import IO
 
 import lz4.frame
 import zstandard
-from mcap.exceptions import McapError
-from mcap.records import Chunk, McapRecord
-from mcap.stream_reader import StreamReader, breakup_chunk
+from mcap.data_stream import ReadDataStream
+from mcap.exceptions import EndOfFile, InvalidMagic, McapError, RecordLengthLimitExceeded
+from mcap.opcode import Opcode
+from mcap.records import Channel, Chunk, DataEnd, Footer, McapRecord, Message, Schema
+from mcap.stream_reader import CRCValidationError
+from mcap.writer import MCAP0_MAGIC
 
 MAX_RECORD_SIZE = 64 * 2**20  # [bytes]
 MAX_CHUNK_SIZE = 32 * 2**20  # [bytes] unpacked
 SMALL_CHUNK = 4 * 2**20  # [bytes] up to which no ratio is suspicious
 MAX_RATIO = 200  # of unpacked to packed size; what robots record packs 2 to 20 times
+HEAD = struct.Struct("<BQ")  # of a record: its kind and length
+MESSAGE = struct.Struct("<HIQQ")  # of a message: channel, number, log time, publish time; its bytes follow
+KINDS: dict[int, type[McapRecord]] = {
+    Opcode.SCHEMA: Schema,
+    Opcode.CHANNEL: Channel,
+    Opcode.CHUNK: Chunk,
+    Opcode.DATA_END: DataEnd,
+    Opcode.FOOTER: Footer,
+}  # what is read beside messages
+INSIDE = (Opcode.MESSAGE, Opcode.SCHEMA, Opcode.CHANNEL)  # what chunks hold
 
 
 class BombError(Exception):
@@ -30,21 +45,76 @@ class MoreBytesError(Exception):
 
 
 def records(stream: IO[bytes]) -> Iterator[McapRecord]:
-    """All records, those in chunks too.
+    """Schemas, channels and messages, those in chunks too, and the footer, in their order.
 
     Raises:
         BombError: see there.
         MoreBytesError: see there; after the last record.
         McapError and what else the libraries raise on damage.
     """
-    reader = StreamReader(Bounded(stream), validate_crcs=True, record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
-    for record in reader.records:
+    bounded = Bounded(stream)
+    checksum = zlib.crc32(_magic(bounded))
+    kind = None
+    while kind != Opcode.FOOTER:
+        head = _whole(bounded, HEAD.size)
+        kind, length = HEAD.unpack(head)
+        if length > MAX_RECORD_SIZE:
+            raise RecordLengthLimitExceeded(kind, length, MAX_RECORD_SIZE)
+        body = _whole(bounded, length)
+        record = _record(kind, body)
         if isinstance(record, Chunk):
-            yield from breakup_chunk(unpacked(record), validate_crc=True)
-        else:
+            yield from _inside(unpacked(record))
+        elif isinstance(record, DataEnd):
+            _check_sum(record.data_section_crc, checksum, record)
+        elif record is not None:
             yield record
+        checksum = zlib.crc32(body, zlib.crc32(head, checksum))
+    _magic(bounded)
     if stream.read(1):
         raise MoreBytesError
+
+
+def _magic(stream: "Bounded") -> bytes:
+    """What MCAP files begin and end with."""
+    magic = _whole(stream, len(MCAP0_MAGIC))
+    if magic != MCAP0_MAGIC:
+        raise InvalidMagic(magic)
+    return magic
+
+
+def _whole(stream: "Bounded", size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) != size:
+        raise EndOfFile
+    return data
+
+
+def _record(kind: int, body: bytes) -> McapRecord | None:
+    """None: of a kind that nobody asks for, such as an index."""
+    if kind == Opcode.MESSAGE:
+        channel, number, log_time, publish_time = MESSAGE.unpack_from(body)
+        return Message(channel, log_time, body[MESSAGE.size :], publish_time, number)
+    return KINDS[kind].read(ReadDataStream(io.BytesIO(body))) if kind in KINDS else None
+
+
+def _inside(chunk: Chunk) -> list[McapRecord]:
+    """All records of an unpacked chunk."""
+    data, place, found = chunk.data, 0, []
+    _check_sum(chunk.uncompressed_crc, zlib.crc32(data), chunk)
+    while place < len(data):
+        kind, length = HEAD.unpack_from(data, place)
+        place += HEAD.size + length
+        if place > len(data):
+            raise DamagedChunkError(f"a record of {length} bytes goes on behind its chunk")
+        if kind in INSIDE:
+            found.append(_record(kind, data[place - length : place]))
+    return found
+
+
+def _check_sum(told: int, calculated: int, record: McapRecord) -> None:
+    """A sum of 0 was not calculated by who wrote it."""
+    if told not in (0, calculated):
+        raise CRCValidationError(told, calculated, record)
 
 
 class Bounded:
