@@ -54,6 +54,7 @@ LAST_PORT = 65535
 SCHEDULER_PATIENCE = 10.0  # [s] for one that is just started
 WORKER_PATIENCE = 10.0  # [s] for its first worker
 LOOK_PERIOD = 0.5  # [s] between two looks at a scheduler, and at who has started a process
+LONG = 2.0  # [s] after which work that is not of cases says how far it is, and between two such words
 FIRST_WORD = 1.0  # [s] after which work without a result is told of
 LOG_PERIOD = 15.0  # [s] between lines of progress where there is no terminal
 
@@ -266,6 +267,26 @@ class Progress:
 
 
 terminal_progress = Progress()
+
+
+@contextlib.contextmanager
+def long_work(name: str) -> Iterator[Callable[[float], None]]:
+    """In this block a function to be told the share of the work that is done, 0…1, as often as one likes: of work that
+    takes long, terminals show it with the time that is left."""
+    start = said = time.monotonic()
+
+    def tell(share: float) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if share > 0.0 and now - said >= LONG:
+            said = now
+            terminal_progress(f"{name}: {100.0 * share:.0f} %, {time_left((now - start) * (1.0 / share - 1.0))}")
+
+    try:
+        yield tell
+    finally:
+        if said > start:
+            terminal_progress("")
 
 
 def time_left(seconds: float) -> str:

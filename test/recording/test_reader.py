@@ -8,9 +8,10 @@ import synthetic
 from mcap.writer import CompressionType, Writer
 from synthetic import EPOCH, Recorder, joints, pose, shape, solver_status, xyz, xyzw
 
+from soft_twin import parallel
 from soft_twin.errors import RecordingError
-from soft_twin.recording import reader
-from soft_twin.recording.reader import arrays, read_messages
+from soft_twin.recording import chunks, reader
+from soft_twin.recording.reader import arrays, read_messages, topic_types
 from soft_twin.recording.storage import is_complete
 from soft_twin.recording.writer import McapWriter
 
@@ -81,6 +82,54 @@ def test_a_clock_that_was_set_back_is_told(recorder, step, told, caplog):
     recorder.close()
     assert list(arrays(recorder.writer.path)["/slender/a"]["data"]) == sorted((0.0, 1.0, 2.0, 2.0 + step, 3.0 + step))
     assert re.findall("log times go back by (.*) in it", caplog.text) == told
+
+
+@pytest.fixture
+def unpackings(monkeypatch):
+    """Sizes of the chunks that are unpacked."""
+    sizes, unpacked = [], chunks.unpacked
+    monkeypatch.setattr(chunks, "unpacked", lambda chunk: sizes.append(chunk.uncompressed_size) or unpacked(chunk))
+    return sizes
+
+
+def floats(path, topics):
+    """A recording of one number on each topic; a name that ends in ? has none."""
+    with McapWriter(path) as recording:
+        for name in topics:
+            channel = recording.register(name.strip("?"), "std_msgs/msg/Float64", "float64 data\n")
+            if not name.endswith("?"):
+                recording.write(channel, struct.pack("<4sd", b"\0\1\0\0", 1.0), 20)
+    return path
+
+
+def test_topics_are_known_from_the_summary_and_each_chunk_is_unpacked_once(tmp_path, unpackings):
+    path = floats(tmp_path / "run.mcap", ["/a", "/b?", "/c"])
+    assert topic_types(path) == dict.fromkeys(["/a", "/c"], "std_msgs/msg/Float64")
+    assert unpackings == []
+    assert list(arrays(path)) == ["/a", "/c"]
+    assert len(unpackings) == 1
+
+
+def test_a_summary_that_is_damaged_or_cut_off_is_not_believed(tmp_path):
+    whole = floats(tmp_path / "run.mcap", ["/a"]).read_bytes()
+    before, _, behind = whole.rpartition(b"/a")
+    renamed = before + b"/b" + behind
+    for data in (whole, renamed, whole[:-30], whole + floats(tmp_path / "other.mcap", ["/c"]).read_bytes()):
+        (tmp_path / "run.mcap").write_bytes(data)
+        assert list(topic_types(tmp_path / "run.mcap")) == ["/a"]
+
+
+def test_long_reading_says_how_far_it_is_in_all_files(tmp_path, monkeypatch, capsys):
+    for name in ("run_0.mcap", "run_1.mcap"):
+        floats(tmp_path / name, [f"/{i}" for i in range(9)])
+    arrays(tmp_path)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(parallel, "LONG", 0.0)
+    monkeypatch.setattr(parallel, "LOG_PERIOD", 0.0)
+    arrays(tmp_path)
+    told = re.findall(rf"^reading {tmp_path.name}: (\d+) %, 0:00 to go$", capsys.readouterr().err, re.MULTILINE)
+    shares = list(map(int, told))
+    assert shares == sorted(shares) and shares[-1] == 100 and any(40 < share < 60 for share in shares)
 
 
 @pytest.mark.parametrize("kinds", [("Float64", "Bool"), ("Bool", "Float64")])

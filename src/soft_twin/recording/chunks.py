@@ -4,7 +4,7 @@ import dataclasses
 import io
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import IO
 
 import lz4.frame
@@ -12,7 +12,7 @@ import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError, RecordLengthLimitExceeded
 from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, DataEnd, Footer, McapRecord, Message, Schema
+from mcap.records import Channel, Chunk, DataEnd, Footer, McapRecord, Message, Schema, Statistics
 from mcap.stream_reader import CRCValidationError
 from mcap.writer import MCAP0_MAGIC
 
@@ -28,8 +28,12 @@ KINDS: dict[int, type[McapRecord]] = {
     Opcode.CHUNK: Chunk,
     Opcode.DATA_END: DataEnd,
     Opcode.FOOTER: Footer,
+    Opcode.STATISTICS: Statistics,
 }  # what is read beside messages
 INSIDE = (Opcode.MESSAGE, Opcode.SCHEMA, Opcode.CHANNEL)  # what chunks hold
+TOLD = (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.STATISTICS)  # what of a summary is read
+FOOTER_SIZE = HEAD.size + 20 + len(MCAP0_MAGIC)  # [bytes] with the magic behind it
+SUM_SIZE = 4 + len(MCAP0_MAGIC)  # [bytes] of it that its checksum does not count
 
 
 class BombError(Exception):
@@ -44,8 +48,9 @@ class MoreBytesError(Exception):
     """A file goes on behind the end of its recording."""
 
 
-def records(stream: IO[bytes]) -> Iterator[McapRecord]:
-    """Schemas, channels and messages, those in chunks too, and the footer, in their order.
+def records(stream: IO[bytes], tell: Callable[[float], None]) -> Iterator[McapRecord]:
+    """Schemas, channels and messages, those in chunks too, statistics and the footer, in their order; `tell` is called
+    with the share of the file that is read.
 
     Raises:
         BombError: see there.
@@ -62,8 +67,11 @@ def records(stream: IO[bytes]) -> Iterator[McapRecord]:
             raise RecordLengthLimitExceeded(kind, length, MAX_RECORD_SIZE)
         body = _whole(bounded, length)
         record = _record(kind, body)
+        tell(bounded.share)
         if isinstance(record, Chunk):
-            yield from _inside(unpacked(record))
+            whole = unpacked(record)
+            _check_sum(whole.uncompressed_crc, zlib.crc32(whole.data), whole)
+            yield from _apart(whole.data, INSIDE)
         elif isinstance(record, DataEnd):
             _check_sum(record.data_section_crc, checksum, record)
         elif record is not None:
@@ -72,6 +80,26 @@ def records(stream: IO[bytes]) -> Iterator[McapRecord]:
     _magic(bounded)
     if stream.read(1):
         raise MoreBytesError
+
+
+def summary(stream: IO[bytes]) -> list[McapRecord]:
+    """Schemas, channels and statistics as a file that was ended properly tells them at its end; none: it does not.
+
+    Raises:
+        McapError, OSError and what else the libraries raise on damage.
+    """
+    end = stream.seek(-FOOTER_SIZE, io.SEEK_END)
+    tail = stream.read(FOOTER_SIZE)
+    if tail[0] != Opcode.FOOTER or not tail.endswith(MCAP0_MAGIC):
+        return []
+    footer = _record(Opcode.FOOTER, tail[HEAD.size :])
+    size = end - footer.summary_start
+    if footer.summary_start == 0 or not 0 < size <= MAX_RECORD_SIZE:
+        return []
+    stream.seek(footer.summary_start)
+    data = stream.read(size)
+    _check_sum(footer.summary_crc, zlib.crc32(tail[:-SUM_SIZE], zlib.crc32(data)), footer)
+    return _apart(data, TOLD)
 
 
 def _magic(stream: "Bounded") -> bytes:
@@ -97,16 +125,15 @@ def _record(kind: int, body: bytes) -> McapRecord | None:
     return KINDS[kind].read(ReadDataStream(io.BytesIO(body))) if kind in KINDS else None
 
 
-def _inside(chunk: Chunk) -> list[McapRecord]:
-    """All records of an unpacked chunk."""
-    data, place, found = chunk.data, 0, []
-    _check_sum(chunk.uncompressed_crc, zlib.crc32(data), chunk)
+def _apart(data: bytes, kinds: Collection[int]) -> list[McapRecord]:
+    """The records of these kinds among those that are one after the other there."""
+    place, found = 0, []
     while place < len(data):
         kind, length = HEAD.unpack_from(data, place)
         place += HEAD.size + length
         if place > len(data):
-            raise DamagedChunkError(f"a record of {length} bytes goes on behind its chunk")
-        if kind in INSIDE:
+            raise DamagedChunkError(f"a record of {length} bytes goes on behind its end")
+        if kind in kinds:
             found.append(_record(kind, data[place - length : place]))
     return found
 
@@ -123,8 +150,13 @@ class Bounded:
     def __init__(self, stream: IO[bytes]):
         self._stream = stream
         place = stream.tell()
-        self._left = stream.seek(0, io.SEEK_END) - place
+        self._size = self._left = stream.seek(0, io.SEEK_END) - place
         stream.seek(place)
+
+    @property
+    def share(self) -> float:
+        """Of the file that is read, once something is."""
+        return 1.0 - self._left / self._size
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes.

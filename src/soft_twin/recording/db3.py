@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,41 @@ from soft_twin.recording.definitions import definition, installed_share_folders
 LAST_TIME = 5 * 10**18  # [ns] since the epoch of any message: in 2128
 
 
-def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Message]]:
+def stored(
+    file: Path, topics: Collection[str] | None, tell: Callable[[float], None]
+) -> Iterator[tuple[Schema, Channel, Message]]:
     """The messages of `topics` (all where None), not decoded. A message was sent when it was received: no more is told.
+    `tell` is called with the share of them that is read.
 
     Raises:
         RecordingError: it is not readable.
         UsageError: the package rosbags is not installed.
     """
+    with _opened(file) as reader:
+        chosen = [one for one in reader.connections if topics is None or one.topic in topics]
+        declared = {one.id: _declared(one) for one in chosen}
+        count = sum(one.msgcount for one in chosen)
+        for number, (connection, time, data) in enumerate(reader.messages(chosen) if chosen else (), 1):
+            tell(number / count)
+            _check_row(connection.topic, time, data)
+            message = Message(connection.id, log_time=time, data=data, publish_time=time, sequence=0)
+            yield *declared[connection.id], message
+
+
+def topics(file: Path) -> list[tuple[str, str]]:
+    """Topics that have messages, and their types.
+
+    Raises:
+        RecordingError, UsageError: as `stored`.
+    """
+    with _opened(file) as reader:
+        declared = [_declared(one) for one in reader.connections if one.msgcount]
+    return [(channel.topic, schema.name) for schema, channel in declared]
+
+
+@contextlib.contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    """The library's reader of the file, whose errors are told as those of the file."""
     try:
         from rosbags.rosbag2 import Reader
     except ImportError:
@@ -30,12 +58,7 @@ def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema,
     with _plainly_called(file) as path:
         try:
             with Reader(path) as reader:
-                chosen = [one for one in reader.connections if topics is None or one.topic in topics]
-                declared = {one.id: _declared(one) for one in chosen}
-                for connection, time, data in reader.messages(chosen) if chosen else ():
-                    _check_row(connection.topic, time, data)
-                    message = Message(connection.id, log_time=time, data=data, publish_time=time, sequence=0)
-                    yield *declared[connection.id], message
+                yield reader
         except Exception as error:  # the library and its SQLite raise anything on a broken file
             wrong = one_line(error).replace(str(path), str(file))
             raise RecordingError(f"'{file}' is not readable as a .db3 of rosbag2: {wrong}") from error

@@ -21,7 +21,7 @@ from mcap_ros2.decoder import DecoderFactory
 from soft_twin.errors import RecordingError
 from soft_twin.files import one_line
 from soft_twin.recording.schemas import check_definition
-from soft_twin.recording.storage import files, stored
+from soft_twin.recording.storage import each_file, stored, topics_in
 
 ZSTD = b"\x28\xb5\x2f\xfd"  # with which what is compressed by it begins
 MAX_ARRAYS = 600 * 10**6  # [bytes] of all arrays of a recording
@@ -123,10 +123,10 @@ def read_stored(path: str | Path, topics: Collection[str] | None = None) -> Iter
     Raises:
         RecordingError: no such recording, nothing that rosbag2 writes, or sizes that no recording has.
     """
-    for file in files(path):
+    for file, tell in each_file(path):
         decoders: dict[int, Callable[[bytes], Any]] = {}
         factory = DecoderFactory()
-        for schema, channel, record in stored(file, topics):
+        for schema, channel, record in stored(file, topics, tell):
             decode = partial(_decoded, file, schema, channel, record.data, decoders, factory)
             yield Stored(channel.topic, schema.name, record.log_time, record.publish_time, record.data, decode)
 
@@ -193,8 +193,8 @@ def topic_types(path: str | Path) -> dict[str, str]:
 
 def _types(path: str | Path, topics: Collection[str] | None) -> list[tuple[str, str]]:
     """Topics and types of the messages of `topics`, all where None, each once."""
-    pairs = ((channel.topic, schema.name) for file in files(path) for schema, channel, _ in stored(file, topics))
-    return list(dict.fromkeys(pairs))
+    pairs = (pair for file, tell in each_file(path) for pair in topics_in(file, tell))
+    return [pair for pair in dict.fromkeys(pairs) if topics is None or pair[0] in topics]
 
 
 def _known_topics(path: str | Path, topics: Collection[str] | None) -> set[str]:

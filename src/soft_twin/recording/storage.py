@@ -6,13 +6,13 @@ import os
 import re
 import struct
 from collections import Counter
-from collections.abc import Collection, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache, partial
 from pathlib import Path, PurePath
 from typing import IO, Any
 
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError
-from mcap.records import Channel, Footer, Message, Metadata, Schema
+from mcap.records import Channel, Footer, Message, Metadata, Schema, Statistics
 from mcap.stream_reader import CRCValidationError, StreamReader
 from mcap.writer import MCAP0_MAGIC
 from zstandard import ZstdError
@@ -20,8 +20,9 @@ from zstandard import ZstdError
 from soft_twin.descriptions.yaml_file import read_document
 from soft_twin.errors import DescriptionError, RecordingError
 from soft_twin.files import checked_file, is_missing, one_line
+from soft_twin.parallel import long_work
 from soft_twin.recording import db3
-from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, MoreBytesError, records
+from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, MoreBytesError, records, summary
 
 MAX_RECORDING = 50 * 10**9  # [bytes]
 MAX_METADATA, MAX_METADATA_VALUES = 10**6, 200_000  # [bytes] and values of a bag's metadata.yaml
@@ -40,6 +41,7 @@ DAMAGE = (
     OverflowError,
 )
 
+Tell = Callable[[float], None]
 logger = logging.getLogger(__name__)
 
 
@@ -106,19 +108,85 @@ def _named_files(path: Path) -> list[str]:
     return names
 
 
-def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Message]]:
+def each_file(path: str | Path) -> Iterator[tuple[Path, Tell]]:
+    """The files of a recording, each with a function to be told the share of it that is read: terminals are told what
+    is read of the recording, and how long the rest takes.
+
+    Raises:
+        RecordingError: see `files`.
+    """
+    found = files(path)
+    sizes = [os.path.getsize(file) if file.is_file() else 0 for file in found]
+    with long_work(f"reading {Path(path).name}") as tell:
+        for place, file in enumerate(found):
+            yield file, partial(_tell_share, tell, sum(sizes[:place]), sizes[place], sum(sizes))
+
+
+def _tell_share(tell: Tell, before: int, size: int, whole: int, share: float) -> None:
+    tell((before + share * size) / max(whole, 1))
+
+
+def stored(
+    file: Path, topics: Collection[str] | None, tell: Tell = lambda share: None
+) -> Iterator[tuple[Schema, Channel, Message]]:
     """The messages of `topics` (all where None) in one file, not decoded, in the order in which they are stored.
+
+    Args:
+        file, topics: which.
+        tell: is called with the share of the file that is read.
 
     Raises:
         RecordingError: see `reader.read_messages`.
     """
     if file.suffix != ".db3":
-        return _in_mcap(file, topics)
+        return _in_mcap(file, topics, tell)
+    _check_db3(file)
+    return db3.stored(file, topics, tell)
+
+
+def topics_in(file: Path, tell: Tell) -> list[tuple[str, str]]:
+    """Topics of one file that have messages, and their types, each pair once: as a table or a summary in it tells them;
+    of a file that was cut off, as all its messages do, for which `tell` is called as by `stored`.
+
+    Raises:
+        RecordingError: see `stored`.
+    """
+    if file.suffix == ".db3":
+        _check_db3(file)
+        found = db3.topics(file)
+    else:
+        found = _summarized(file) or [(channel.topic, schema.name) for schema, channel, _ in _in_mcap(file, None, tell)]
+    return list(dict.fromkeys(found))
+
+
+def _summarized(file: Path) -> list[tuple[str, str]]:
+    """Topics and types as the file's summary tells them; none where it does not, or contradicts itself."""
+    with _open(file) as stream:
+        try:
+            told = summary(stream)
+        except (*DAMAGE, OSError):
+            return []
+    schemas = {one.id: one.name for one in told if isinstance(one, Schema)}
+    channels = {one.id: one for one in told if isinstance(one, Channel)}
+    counts = {number: count for one in told if isinstance(one, Statistics) for number, count in _counted(one)}
+    used = [channels.get(number) for number, count in counts.items() if count]
+    if not all(channel and channel.schema_id in schemas for channel in used):
+        return []
+    return [(channel.topic, schemas[channel.schema_id]) for channel in used]
+
+
+def _counted(told: Statistics) -> Collection[tuple[int, int]]:
+    """Channels and how many messages they have; none where these are not all."""
+    counts = told.channel_message_counts
+    return counts.items() if sum(counts.values()) == told.message_count else ()
+
+
+def _check_db3(file: Path) -> None:
+    """See that there is such a file; the log says what of it is not read."""
     checked_file(file, "recording", MAX_RECORDING, RecordingError)
     if beside := _unfinished(file):
         remedy = f"`sqlite3 {file.name} 'PRAGMA journal_mode=DELETE'` puts it in"
         _tell(file, f"the recording was cut off, what is in {beside.name} is not read: {remedy}")
-    return db3.stored(file, topics)
 
 
 def _unfinished(file: Path) -> Path | None:
@@ -129,13 +197,16 @@ def _unfinished(file: Path) -> Path | None:
 
 def is_complete(path: str | Path) -> bool:
     """Whether the recording was ended properly and is undamaged, rather than cut off."""
-    return all(not _unfinished(file) if file.suffix == ".db3" else _is_ended(file) for file in files(path))
+    whole = (
+        not _unfinished(file) if file.suffix == ".db3" else _is_ended(file, tell) for file, tell in each_file(path)
+    )
+    return all(whole)
 
 
-def _is_ended(file: Path) -> bool:
+def _is_ended(file: Path, tell: Tell) -> bool:
     try:
         with _open(file) as stream:
-            return any(isinstance(record, Footer) for record in records(stream))
+            return any(isinstance(record, Footer) for record in records(stream, tell))
     except (*DAMAGE, InvalidMagic, BombError):
         return False
 
@@ -180,21 +251,21 @@ def _open(path: str | Path) -> Iterator[IO[bytes]]:
         yield stream
 
 
-def _in_mcap(path: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Message]]:
+def _in_mcap(path: Path, topics: Collection[str] | None, tell: Tell) -> Iterator[tuple[Schema, Channel, Message]]:
     schemas: dict[int, Schema] = {}
     channels: dict[int, Channel] = {}
     with _open(path) as stream:
-        for record in _until_damage(records(stream), path):
-            if isinstance(record, Schema):
-                schemas[record.id] = record
-            elif isinstance(record, Channel):
-                channels[record.id] = record
-            elif isinstance(record, Message):
+        for record in _until_damage(records(stream, tell), path):
+            if isinstance(record, Message):
                 channel = _declared(channels, record.channel_id, "channel", path)
                 if record.log_time > db3.LAST_TIME:
                     raise RecordingError(f"{path}: a message is of {record.log_time} ns since the epoch")
                 if topics is None or channel.topic in topics:
                     yield _declared(schemas, channel.schema_id, "schema", path), channel, record
+            elif isinstance(record, Schema):
+                schemas[record.id] = record
+            elif isinstance(record, Channel):
+                channels[record.id] = record
 
 
 def _declared(known: dict[int, Any], number: int, what: str, path: str | Path) -> Any:
