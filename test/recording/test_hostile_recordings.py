@@ -20,7 +20,7 @@ from soft_twin.app.cli import main
 from soft_twin.errors import RecordingError
 from soft_twin.recording import reader
 from soft_twin.recording.c3d_files import read_markers
-from soft_twin.recording.chunks import MAX_CHUNK_SIZE
+from soft_twin.recording.chunks import FOOTER_SIZE, MAX_CHUNK_SIZE
 from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.imu import read_imu_recording
 from soft_twin.recording.npz import read_npz
@@ -162,6 +162,19 @@ def test_long_texts_count_towards_the_most_that_is_read(tmp_path, monkeypatch, t
         arrays(tmp_path / "run.mcap")
 
 
+def test_huge_texts_are_not_all_decoded_before_they_count(tmp_path, monkeypatch):
+    recorder = Recorder(tmp_path / "run.mcap")
+    for time in range(40):
+        recorder.add(f"text_{time % 8}", "std_msgs/msg/String", time, {"data": "x" * 2**20})
+    recorder.close()
+    read, read_stored = [], reader.read_stored
+    monkeypatch.setattr(reader, "read_stored", lambda *of: (read.append(each) or each for each in read_stored(*of)))
+    monkeypatch.setattr(reader, "MAX_ARRAYS", 8 * 2**20)
+    with pytest.raises(RecordingError, match="more than 8388608 bytes of arrays"):
+        arrays(tmp_path / "run.mcap")
+    assert len(read) <= 12
+
+
 def test_turns_and_places_that_are_none_do_not_count(tmp_path):
     """Of quaternions without length and tips at infinity, nothing is said; of the others, what they say."""
     recorder = Recorder(tmp_path / "run.mcap")
@@ -195,6 +208,16 @@ def test_a_killed_recorders_file_knows_its_robot(tmp_path):
     recorder.writer.describe(METADATA, robot_metadata(load_robot("tm40")))
     assert recorded_robot(tmp_path / "run.mcap").name == "tm40"
     recorder.close()
+
+
+def test_damage_is_told_once_whatever_is_read_of_a_recording(tmp_path, caplog):
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("a", "std_msgs/msg/Float64", 0, {"data": 1.0})
+    recorder.close()
+    data = (tmp_path / "run.mcap").read_bytes()
+    (tmp_path / "run.mcap").write_bytes(data[:-FOOTER_SIZE] + data[-FOOTER_SIZE:][:7])  # in the length of a record
+    assert metadata(tmp_path / "run.mcap", "none") == {} and "/slender/a" in arrays(tmp_path / "run.mcap")
+    assert caplog.text.count("cut off") == 1
 
 
 def test_an_old_recording_is_of_the_robot_in_its_namespace(tmp_path):

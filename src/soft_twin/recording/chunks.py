@@ -12,7 +12,7 @@ import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError, RecordLengthLimitExceeded
 from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, DataEnd, Footer, McapRecord, Message, Schema, Statistics
+from mcap.records import Channel, Chunk, DataEnd, Footer, McapRecord, Message, Metadata, Schema, Statistics
 from mcap.stream_reader import CRCValidationError
 from mcap.writer import MCAP0_MAGIC
 
@@ -28,6 +28,7 @@ KINDS: dict[int, type[McapRecord]] = {
     Opcode.CHUNK: Chunk,
     Opcode.DATA_END: DataEnd,
     Opcode.FOOTER: Footer,
+    Opcode.METADATA: Metadata,
     Opcode.STATISTICS: Statistics,
 }  # what is read beside messages
 INSIDE = (Opcode.MESSAGE, Opcode.SCHEMA, Opcode.CHANNEL)  # what chunks hold
@@ -49,14 +50,25 @@ class MoreBytesError(Exception):
 
 
 def records(stream: IO[bytes], tell: Callable[[float], None]) -> Iterator[McapRecord]:
-    """Schemas, channels and messages, those in chunks too, statistics and the footer, in their order; `tell` is called
-    with the share of the file that is read.
+    """Schemas, channels and messages, those in chunks too, metadata, statistics and the footer, in their order; `tell`
+    is called with the share of the file that is read.
 
     Raises:
         BombError: see there.
         MoreBytesError: see there; after the last record.
         McapError and what else the libraries raise on damage.
     """
+    for record in packed_records(stream, tell):
+        if isinstance(record, Chunk):
+            whole = unpacked(record)
+            _check_sum(whole.uncompressed_crc, zlib.crc32(whole.data), whole)
+            yield from _apart(whole.data, INSIDE)
+        else:
+            yield record
+
+
+def packed_records(stream: IO[bytes], tell: Callable[[float], None]) -> Iterator[McapRecord]:
+    """As `records`, chunks as they are."""
     bounded = Bounded(stream)
     checksum = zlib.crc32(_magic(bounded))
     kind = None
@@ -68,11 +80,7 @@ def records(stream: IO[bytes], tell: Callable[[float], None]) -> Iterator[McapRe
         body = _whole(bounded, length)
         record = _record(kind, body)
         tell(bounded.share)
-        if isinstance(record, Chunk):
-            whole = unpacked(record)
-            _check_sum(whole.uncompressed_crc, zlib.crc32(whole.data), whole)
-            yield from _apart(whole.data, INSIDE)
-        elif isinstance(record, DataEnd):
+        if isinstance(record, DataEnd):
             _check_sum(record.data_section_crc, checksum, record)
         elif record is not None:
             yield record

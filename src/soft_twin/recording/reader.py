@@ -6,7 +6,7 @@ Message packages are not needed: a recording carries the definitions of its type
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from io import StringIO
@@ -25,7 +25,8 @@ from soft_twin.recording.storage import each_file, stored, topics_in
 
 ZSTD = b"\x28\xb5\x2f\xfd"  # with which what is compressed by it begins
 MAX_ARRAYS = 600 * 10**6  # [bytes] of all arrays of a recording
-BLOCK = 1024  # messages of a topic that become arrays at once
+BLOCK = 4096  # messages that become arrays at once
+BLOCK_SIZE = 4 * 2**20  # [bytes] of messages that become arrays at once, however few they are
 BACK = 1.0  # [s] by which log times of a topic go back without being told
 MOST_NAMES = 1000  # columns of a topic
 NAMED_BY = {
@@ -168,14 +169,16 @@ def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str,
     """
     wanted = _known_topics(path, topics)
     gathered: dict[str, _Gathered] = {}
-    for message in read_messages(path, wanted):
-        if message.topic not in gathered:
-            gathered[message.topic] = _Gathered(path, message)
-        gathered[message.topic].rows.append(message)
-        if len(gathered[message.topic].rows) == BLOCK:
-            gathered[message.topic].convert()
-            if sum(one.size for one in gathered.values()) > MAX_ARRAYS:
-                raise RecordingError(f"{path}: more than {MAX_ARRAYS} bytes of arrays: ask for fewer topics")
+    count = size = 0
+    for each in read_stored(path, wanted):
+        if each.topic not in gathered:
+            gathered[each.topic] = _Gathered(path, each)
+        gathered[each.topic].add(each)
+        count, size = count + 1, size + len(each.data)
+        if count == BLOCK or size >= BLOCK_SIZE:
+            _convert(path, gathered)
+            count = size = 0
+    _convert(path, gathered)
     found = {topic: rows.series() for topic, rows in sorted(gathered.items())}
     back = 1e-9 * max((rows.back for rows in gathered.values()), default=0)
     if back > BACK:
@@ -184,6 +187,18 @@ def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str,
             "messages count", path, back
         )  # fmt: skip
     return found
+
+
+def _convert(path: str | Path, gathered: Mapping[str, "_Gathered"]) -> None:
+    """Turn what is gathered into arrays.
+
+    Raises:
+        RecordingError: they are beyond MAX_ARRAYS, or see `_Gathered.convert`.
+    """
+    for rows in gathered.values():
+        rows.convert()
+    if sum(rows.size for rows in gathered.values()) > MAX_ARRAYS:
+        raise RecordingError(f"{path}: more than {MAX_ARRAYS} bytes of arrays: ask for fewer topics")
 
 
 def topic_types(path: str | Path) -> dict[str, str]:
@@ -242,13 +257,14 @@ class _Gathered:
     """The messages of one topic, turned into arrays block by block: as objects they are fifty times as large.
 
     Attributes:
-        rows: messages that are not arrays yet.
         size: of the arrays [bytes].
         back: by how much a log time is before an earlier row's, known with `series` [ns].
     """
 
-    def __init__(self, path: str | Path, first: Message):
-        self.rows: list[Message] = []
+    def __init__(self, path: str | Path, first: Stored):
+        self._log: list[int] = []
+        self._publish: list[int] = []
+        self._data: list[SimpleNamespace] = []
         self.size = self.back = 0
         self._where = f"{path}: '{one_line(first.topic)}'"
         self._type_name = first.type_name
@@ -256,14 +272,26 @@ class _Gathered:
         self._told = False
         self._blocks: list[dict[str, np.ndarray]] = []
 
+    def add(self, message: Stored) -> None:
+        """Decode a message, and keep it until it becomes a row.
+
+        Raises:
+            RecordingError: see `Stored.decode`.
+        """
+        self._data.append(message.decode())
+        self._log.append(message.log_time)
+        self._publish.append(message.publish_time)
+
     def convert(self) -> None:
-        """Turn the messages into arrays.
+        """Turn the messages that are kept into rows of arrays.
 
         Raises:
             RecordingError: one lacks a field of its type, or has something else there.
         """
+        data = self._data
+        if not data:
+            return
         try:
-            data = [row.data for row in self.rows]
             names, fields = FIELDS[self._type_name](data, self._names)
             self._tell_others(data, names)
             fields = {name: _checked(name, values, len(data)) for name, values in fields.items()}
@@ -274,7 +302,7 @@ class _Gathered:
             raise RecordingError(f"{self._where} has what no {self._type_name} has: {one_line(error)}") from error
         self._names = names
         self.size += sum(_size(values) for values in self._blocks[-1].values())
-        self.rows = []
+        self._log, self._publish, self._data = [], [], []
 
     def _tell_others(self, data: list[SimpleNamespace], names: tuple[str, ...]) -> None:
         """Say once that later messages name what has no column, as where two publishers share a topic."""
@@ -287,15 +315,16 @@ class _Gathered:
             logger.warning("%s: not read, as its first message has none: %s", self._where, one_line(sorted(others)))
 
     def _times(self, data: list[SimpleNamespace]) -> dict[str, np.ndarray]:
-        publish = np.array([row.publish_time for row in self.rows], dtype=np.int64)
+        publish = np.array(self._publish, dtype=np.int64)
         stamps = [_stamp(row.header.stamp) for row in data] if hasattr(data[0], "header") else publish
-        log = np.array([row.log_time for row in self.rows], dtype=np.int64)
-        return {"/log": log, "/publish": publish, "/stamp": np.array(stamps, dtype=np.int64)}
+        return {
+            "/log": np.array(self._log, dtype=np.int64),
+            "/publish": publish,
+            "/stamp": np.array(stamps, dtype=np.int64),
+        }
 
     def series(self) -> Series:
-        """All of the topic."""
-        if self.rows:
-            self.convert()
+        """All of the topic that has become rows."""
         whole = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
         self.back = int(np.max(np.maximum.accumulate(whole["/log"]) - whole["/log"]))
         order = np.argsort(whole["/log"], kind="stable")

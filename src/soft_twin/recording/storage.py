@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError
 from mcap.records import Channel, Footer, Message, Metadata, Schema, Statistics
-from mcap.stream_reader import CRCValidationError, StreamReader
+from mcap.stream_reader import CRCValidationError
 from mcap.writer import MCAP0_MAGIC
 from zstandard import ZstdError
 
@@ -22,7 +22,7 @@ from soft_twin.errors import DescriptionError, RecordingError
 from soft_twin.files import checked_file, is_missing, one_line
 from soft_twin.parallel import long_work
 from soft_twin.recording import db3
-from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, MoreBytesError, records, summary
+from soft_twin.recording.chunks import BombError, MoreBytesError, packed_records, records, summary
 
 MAX_RECORDING = 50 * 10**9  # [bytes]
 MAX_METADATA, MAX_METADATA_VALUES = 10**6, 200_000  # [bytes] and values of a bag's metadata.yaml
@@ -217,16 +217,15 @@ def metadata(path: str | Path, name: str) -> dict[str, str]:
     Raises:
         RecordingError: no such recording, or not one of MCAP or .db3 files; these have no such records.
     """
-    for file in files(path):
-        if file.suffix != ".db3" and (found := _metadata(file, name)):
+    for file, tell in each_file(path):
+        if file.suffix != ".db3" and (found := _metadata(file, name, tell)):
             return found
     return {}
 
 
-def _metadata(file: Path, name: str) -> dict[str, str]:
+def _metadata(file: Path, name: str, tell: Tell) -> dict[str, str]:
     with _open(file) as stream:
-        reader = StreamReader(Bounded(stream), record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
-        for record in _until_damage(reader.records, file):
+        for record in _until_damage(packed_records(stream, tell), file):
             if isinstance(record, Metadata) and record.name == name:
                 return record.metadata
     return {}
