@@ -211,6 +211,19 @@ def test_stamps_of_another_clock_than_that_of_the_phases_are_refused(tmp_path, r
         evaluate(tmp_path / "played.mcap", robot)
 
 
+@pytest.mark.parametrize(("step", "twice"), [(-3.0, "3 s"), (-0.5, None), (-20.0, None)])
+def test_a_stretch_of_time_that_was_recorded_twice_is_refused(tmp_path, robot, step, twice):
+    recorder = Recorder(tmp_path / "set_back.mcap")
+    for time in [*range(10), *(9 + step + np.arange(10))]:
+        recorder.add("solver/status", SOLVER_STATUS, 100 + time, solver_status(0.004))
+    recorder.close()
+    if twice is None:
+        assert evaluate(tmp_path / "set_back.mcap", robot).solves == 20
+    else:
+        with pytest.raises(RecordingError, match=f"set_back.mcap: {twice} are in it twice, as where the clock was set"):
+            evaluate(tmp_path / "set_back.mcap", robot)
+
+
 def test_two_runs_in_one_recording_are_refused(tmp_path, robot):
     recorder = Recorder(tmp_path / "two.mcap")
     for i, name in enumerate(["without", "with"] * 2):

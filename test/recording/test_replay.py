@@ -13,7 +13,8 @@ from soft_twin.driving.cables.winch import Winch
 from soft_twin.errors import RecordingError
 from soft_twin.inverse.targets import actuation_target
 from soft_twin.recording.evaluation import evaluate
-from soft_twin.recording.replay import _matched, replay, table
+from soft_twin.recording.reader import Series
+from soft_twin.recording.replay import _matched, _samples, replay, table
 from soft_twin.recording.robots import METADATA, recorded_robot, robot_metadata
 from soft_twin.recording.storage import stored
 from soft_twin.recording.writer import McapWriter
@@ -245,6 +246,35 @@ def test_messages_that_are_stored_in_another_order_are_replayed_in_that_of_their
             number = recording.register(channel.topic, schema.name, schema.data.decode())
             recording.write(number, message.data, message.log_time, message.publish_time)
     assert replay(tmp_path / "run.mcap", robot).digest == result.digest
+
+
+def test_two_runs_at_once_are_refused(path, tmp_path, robot):
+    messages = [
+        (message.log_time + late, channel, schema, message)
+        for schema, channel, message in stored(path, None)
+        for late in (0, 345_000_000)
+    ]
+    with McapWriter(tmp_path / "run.mcap") as recording:
+        for time, channel, schema, message in sorted(messages, key=lambda row: row[0]):
+            number = recording.register(channel.topic, schema.name, schema.data.decode())
+            recording.write(number, message.data, time)
+    with pytest.raises(RecordingError, match=r"\d+ of its 800 samples are stamped before the one before them"):
+        replay(tmp_path / "run.mcap", robot)
+
+
+def test_temperatures_whose_stamps_go_back_are_found():
+    stamps = np.array([0, 10, 20, 14, 24]) * 10**6
+    imu = Series(
+        "imu",
+        stamps,
+        stamps,
+        stamps,
+        (),
+        {name: np.zeros((5, 3)) for name in ("angular_velocity", "linear_acceleration")},
+    )
+    known = Series("temperature", stamps, stamps, stamps, (), {"temperature": 1e-6 * stamps})
+    samples = _samples({"imu/data_raw": imu, "imu/temperature": known}, kept=1.0)
+    np.testing.assert_allclose([sample.temperature for _, sample in samples], [0.0, 10.0, 20.0, 14.0, 24.0])
 
 
 def test_stamps_that_go_back_find_their_partners():

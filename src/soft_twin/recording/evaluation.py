@@ -15,7 +15,16 @@ from scipy.spatial.transform import Rotation, Slerp
 from soft_twin.errors import UsageError
 from soft_twin.recording.plate_run import PlateRun, plate_run
 from soft_twin.recording.reader import Series, arrays, topic_types
-from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run, axes_of, check_clocks, check_one_run
+from soft_twin.recording.recorded_run import (
+    PASSES,
+    Curve,
+    Interval,
+    Run,
+    axes_of,
+    check_clocks,
+    check_not_mixed,
+    check_one_run,
+)
 from soft_twin.recording.robots import check_actuators, check_types, prefix, recorded_namespace
 from soft_twin.recording.storage import is_complete
 from soft_twin.robots.base import DrivenRobot, Robot
@@ -162,7 +171,8 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
 
     Raises:
         RecordingError: the file is missing or no recording, or has nothing of the robot, or of several, or of another,
-            or a topic of another type, or several runs, or stamps of another clock than that by which it was sent.
+            or a topic of another type, or several runs, or a stretch of time twice, or stamps of another clock than
+            that by which it was sent.
         UsageError: runs of robots like this one are not evaluated.
     """
     look = next((look for kind, look in LOOKS.items() if isinstance(robot, kind)), None)
@@ -172,6 +182,7 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
     namespace = recorded_namespace(path, topics, robot, namespace)
     own = arrays(path, {topic for topic in topics if topic.startswith(prefix(namespace))})
     check_types(path, {topic.removeprefix(prefix(namespace)): values for topic, values in own.items()})
+    check_not_mixed(path, own.values())
     check_clocks(path, own.values())
     check_one_run(path, own.get(f"{prefix(namespace)}run/phase"))
     return look(path, robot, source, own, namespace)

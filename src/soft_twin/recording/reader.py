@@ -4,6 +4,7 @@ Message packages are not needed: a recording carries the definitions of its type
 """
 
 import contextlib
+import itertools
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -88,6 +89,8 @@ class Series:
             time where a type has no header.
         names: of the columns, where the type names them (joints, points).
         fields: the arrays by name, see FIELDS; `series["position"]` is short for `series.fields["position"]`.
+        twice: how long a stretch of log times is that was recorded twice [ns], and whose messages are mixed: the clock
+            was set back by more than BACK, or files of one time were joined.
     """
 
     type_name: str
@@ -96,6 +99,7 @@ class Series:
     stamp: np.ndarray
     names: tuple[str, ...]
     fields: dict[str, np.ndarray] = field(repr=False)
+    twice: int = 0
 
     def __len__(self) -> int:
         return len(self.log_time)
@@ -327,10 +331,20 @@ class _Gathered:
         """All of the topic that has become rows."""
         whole = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
         self.back = int(np.max(np.maximum.accumulate(whole["/log"]) - whole["/log"]))
+        twice = _recorded_twice(whole["/log"])
         order = np.argsort(whole["/log"], kind="stable")
         whole = {name: values[order] for name, values in whole.items()}
         times = (whole.pop(name) for name in ("/log", "/publish", "/stamp"))
-        return Series(self._type_name, *times, names=self._names, fields=whole)
+        return Series(self._type_name, *times, names=self._names, fields=whole, twice=twice)
+
+
+def _recorded_twice(log: np.ndarray) -> int:
+    """How long a stretch is that parts of log times [ns], between steps back by more than BACK, have in common."""
+    starts = np.flatnonzero(np.diff(log, prepend=log[0]) < -1e9 * BACK)
+    parts = sorted((int(part.min()), int(part.max())) for part in np.split(log, starts))
+    ends = itertools.accumulate((end for _, end in parts), max)
+    common = (min(before, end) - start for before, (start, end) in zip(ends, parts[1:], strict=False))
+    return max(common, default=0)
 
 
 def _size(values: np.ndarray) -> int:

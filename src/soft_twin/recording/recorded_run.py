@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import RecordingError
-from soft_twin.recording.reader import Series
+from soft_twin.recording.reader import BACK, Series
 from soft_twin.recording.robots import prefix
 
 PASSES = ("without", "with")
@@ -106,6 +106,24 @@ def check_clocks(path: str | Path, series: Collection[Series]) -> None:
         raise RecordingError(
             f"{path}: stamps are {abs(least):.4g} s {side} the times at which messages were sent: expected one clock; "
             "of a recording that was played and recorded again take the first, of simulated time one without it"
+        )
+
+
+def check_not_mixed(path: str | Path, series: Collection[Series]) -> None:
+    """See that no stretch of time was recorded twice.
+
+    Args:
+        path: of the recording, for messages.
+        series: topics of one robot.
+
+    Raises:
+        RecordingError: messages of more than BACK are in it twice, see `Series.twice`.
+    """
+    longest = 1e-9 * max((topic.twice for topic in series), default=0)
+    if longest > BACK:
+        raise RecordingError(
+            f"{path}: {longest:.4g} s are in it twice, as where the clock was set back while it was recorded, or files "
+            "of the same time were joined: expected a recording of one run by one clock"
         )
 
 

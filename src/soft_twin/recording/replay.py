@@ -22,6 +22,7 @@ from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.targets import ActuationTarget, Target, pose_target
 from soft_twin.recording.reader import Series, arrays, topic_types
+from soft_twin.recording.recorded_run import check_not_mixed
 from soft_twin.recording.robots import CALIBRATED, METADATA, check_actuators, check_types, prefix, recorded_namespace
 from soft_twin.recording.storage import files, metadata
 from soft_twin.robots.base import DrivenRobot
@@ -33,6 +34,7 @@ from soft_twin.sensing.samples import ImuSample
 
 INPUTS = ("imu/data_raw", "imu/temperature", "solver/status", "gravity/reset", "twin/reset")
 OUTPUTS = ("gravity", "cables/command", "twin/tip")
+MOST_BACK = 0.01  # share of samples that may be stamped before the one before them
 SAME_STAMP = 1000  # [ns] a stamp that went through a float is off by up to 0.2 µs
 
 
@@ -129,7 +131,7 @@ def replay(
 
     Raises:
         RecordingError: the recording is unreadable, of another robot, or has no raw IMU data, no solves, or none at a
-            sample that gives a valid gravity.
+            sample that gives a valid gravity, or a stretch of time twice, or samples of several IMUs.
     """
     series = _series(path, recorded_namespace(path, topic_types(path), robot, namespace))
     check_actuators(path, series["solver/status"], robot)
@@ -220,6 +222,8 @@ def _series(path: str | Path, namespace: str) -> dict[str, Series]:
         if name not in series:
             raise RecordingError(f"'{path}' cannot be replayed: it has no messages on {begin}{name}")
     check_types(path, series)
+    check_not_mixed(path, series.values())
+    _check_one_imu(path, series["imu/data_raw"])
     status = series["solver/status"]
     if (status["use_orientation"].astype(bool) & np.isnan(status["target"]).any(axis=1)).any():
         raise RecordingError(
@@ -229,14 +233,26 @@ def _series(path: str | Path, namespace: str) -> dict[str, Series]:
     return series
 
 
+def _check_one_imu(path: str | Path, imu: Series) -> None:
+    """Refuse samples that are not in the order of their stamps, of which the filter would leave out most."""
+    back = int(np.sum(np.diff(imu.stamp) < 0))
+    if back > MOST_BACK * len(imu):
+        raise RecordingError(
+            f"'{path}' cannot be replayed: {back} of its {len(imu)} samples are stamped before the one before them, as "
+            "where two runs are recorded at once: expected samples of one IMU"
+        )
+
+
 def _samples(series: dict[str, Series], kept: float) -> Iterator[tuple[int, ImuSample]]:
     """Stamps [ns] and samples; the temperature is the newest one up to each sample, NaN where it is older than `kept`
     [s]."""
     imu, temperatures = series["imu/data_raw"], np.full(len(series["imu/data_raw"].stamp), np.nan)
     if "imu/temperature" in series:
         known = series["imu/temperature"].stamp
-        newest = np.searchsorted(known, imu.stamp, side="right") - 1
-        counts = (newest >= 0) & (imu.stamp - known[newest] <= 1e9 * kept)
+        order = np.argsort(known, kind="stable")
+        found = np.searchsorted(known, imu.stamp, side="right", sorter=order) - 1
+        newest = order[found]
+        counts = (found >= 0) & (imu.stamp - known[newest] <= 1e9 * kept)
         temperatures[counts] = series["imu/temperature"]["temperature"][newest[counts]]
     for i, stamp in enumerate(imu.stamp.tolist()):
         rates, force = imu["angular_velocity"][i], imu["linear_acceleration"][i]
