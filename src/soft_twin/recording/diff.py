@@ -1,6 +1,5 @@
 """Differences between two recordings, topic by topic, field by field."""
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,23 +119,20 @@ def _by_columns(series: Series, names: tuple[str, ...]) -> dict[str, np.ndarray]
 
 def _matched(a: Series, b: Series) -> tuple[np.ndarray, np.ndarray]:
     """Indices of pairs: of equal stamps the first with the first, the second with the second."""
-    first, second = ([*zip(s.stamp.tolist(), _turns(s.stamp), strict=True)] for s in (a, b))
-    places = {key: i for i, key in enumerate(second)}
-    pairs = [(i, places[key]) for i, key in enumerate(first) if key in places]
-    if pairs:
-        mine, theirs = np.array(pairs).T
-        return mine, theirs
+    order = np.argsort(b.stamp, kind="stable")
+    places = np.searchsorted(b.stamp, a.stamp, sorter=order) + _turns(a.stamp)
+    mine = np.flatnonzero(places < np.searchsorted(b.stamp, a.stamp, side="right", sorter=order))
+    if len(mine):
+        return mine, order[places[mine]]
     both = np.arange(min(len(a), len(b)))
     return both, both
 
 
-def _turns(stamps: np.ndarray) -> list[int]:
+def _turns(stamps: np.ndarray) -> np.ndarray:
     """How many of the same stamp were before each."""
-    seen: Counter[int] = Counter()
-    turns = []
-    for stamp in stamps.tolist():
-        turns.append(seen[stamp])
-        seen[stamp] += 1
+    order = np.argsort(stamps, kind="stable")
+    turns = np.empty(len(stamps), dtype=int)
+    turns[order] = np.arange(len(stamps)) - np.searchsorted(stamps, stamps[order], sorter=order)
     return turns
 
 
