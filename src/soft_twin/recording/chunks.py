@@ -2,39 +2,23 @@
 
 import dataclasses
 import io
-import struct
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import IO
 
 import lz4.frame
 import zstandard
-from mcap.data_stream import ReadDataStream
-from mcap.exceptions import EndOfFile, InvalidMagic, McapError, RecordLengthLimitExceeded
-from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, DataEnd, Footer, McapRecord, Message, Metadata, Schema, Statistics
-from mcap.stream_reader import CRCValidationError
-from mcap.writer import MCAP0_MAGIC
+from mcap.exceptions import McapError
+from mcap.reader import FOOTER_SIZE, MAGIC_SIZE, SeekingReader, Summary
+from mcap.records import Chunk, Footer, McapRecord
+from mcap.stream_reader import CRCValidationError, StreamReader, breakup_chunk
 
 MAX_RECORD_SIZE = 64 * 2**20  # [bytes]
 MAX_CHUNK_SIZE = 32 * 2**20  # [bytes] unpacked
 SMALL_CHUNK = 4 * 2**20  # [bytes] up to which no ratio is suspicious
+TAIL_SIZE = FOOTER_SIZE + MAGIC_SIZE  # [bytes] of a file that was ended properly
+SUM_SIZE = 4 + MAGIC_SIZE  # [bytes] of it that the summary's checksum does not count
 MAX_RATIO = 200  # of unpacked to packed size; what robots record packs 2 to 20 times
-HEAD = struct.Struct("<BQ")  # of a record: its kind and length
-MESSAGE = struct.Struct("<HIQQ")  # of a message: channel, number, log time, publish time; its bytes follow
-KINDS: dict[int, type[McapRecord]] = {
-    Opcode.SCHEMA: Schema,
-    Opcode.CHANNEL: Channel,
-    Opcode.CHUNK: Chunk,
-    Opcode.DATA_END: DataEnd,
-    Opcode.FOOTER: Footer,
-    Opcode.METADATA: Metadata,
-    Opcode.STATISTICS: Statistics,
-}  # what is read beside messages
-INSIDE = (Opcode.MESSAGE, Opcode.SCHEMA, Opcode.CHANNEL)  # what chunks hold
-TOLD = (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.STATISTICS)  # what of a summary is read
-FOOTER_SIZE = HEAD.size + 20 + len(MCAP0_MAGIC)  # [bytes] with the magic behind it
-SUM_SIZE = 4 + len(MCAP0_MAGIC)  # [bytes] of it that its checksum does not count
 
 
 class BombError(Exception):
@@ -50,8 +34,7 @@ class MoreBytesError(Exception):
 
 
 def records(stream: IO[bytes], tell: Callable[[float], None]) -> Iterator[McapRecord]:
-    """Schemas, channels and messages, those in chunks too, metadata, statistics and the footer, in their order; `tell`
-    is called with the share of the file that is read.
+    """All records, those in chunks too; `tell` is called with the share of the file that is read.
 
     Raises:
         BombError: see there.
@@ -60,9 +43,7 @@ def records(stream: IO[bytes], tell: Callable[[float], None]) -> Iterator[McapRe
     """
     for record in packed_records(stream, tell):
         if isinstance(record, Chunk):
-            whole = unpacked(record)
-            _check_sum(whole.uncompressed_crc, zlib.crc32(whole.data), whole)
-            yield from _apart(whole.data, INSIDE)
+            yield from breakup_chunk(unpacked(record), validate_crc=True)
         else:
             yield record
 
@@ -70,86 +51,32 @@ def records(stream: IO[bytes], tell: Callable[[float], None]) -> Iterator[McapRe
 def packed_records(stream: IO[bytes], tell: Callable[[float], None]) -> Iterator[McapRecord]:
     """As `records`, chunks as they are."""
     bounded = Bounded(stream)
-    checksum = zlib.crc32(_magic(bounded))
-    kind = None
-    while kind != Opcode.FOOTER:
-        head = _whole(bounded, HEAD.size)
-        kind, length = HEAD.unpack(head)
-        if length > MAX_RECORD_SIZE:
-            raise RecordLengthLimitExceeded(kind, length, MAX_RECORD_SIZE)
-        body = _whole(bounded, length)
-        record = _record(kind, body)
+    reader = StreamReader(bounded, validate_crcs=True, record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
+    for record in reader.records:
         tell(bounded.share)
-        if isinstance(record, DataEnd):
-            _check_sum(record.data_section_crc, checksum, record)
-        elif record is not None:
-            yield record
-        checksum = zlib.crc32(body, zlib.crc32(head, checksum))
-    _magic(bounded)
+        yield record
     if stream.read(1):
         raise MoreBytesError
 
 
-def summary(stream: IO[bytes]) -> list[McapRecord]:
-    """Schemas, channels and statistics as a file that was ended properly tells them at its end; none: it does not.
+def summary(stream: IO[bytes]) -> Summary | None:
+    """What a file that was ended properly tells of itself at its end; None: it does not.
 
     Raises:
         McapError, OSError and what else the libraries raise on damage.
     """
-    end = stream.seek(-FOOTER_SIZE, io.SEEK_END)
-    tail = stream.read(FOOTER_SIZE)
-    if tail[0] != Opcode.FOOTER or not tail.endswith(MCAP0_MAGIC):
-        return []
-    footer = _record(Opcode.FOOTER, tail[HEAD.size :])
-    size = end - footer.summary_start
-    if footer.summary_start == 0 or not 0 < size <= MAX_RECORD_SIZE:
-        return []
+    end = stream.seek(-TAIL_SIZE, io.SEEK_END)
+    footer = next(StreamReader(stream, skip_magic=True, record_size_limit=MAX_RECORD_SIZE).records)
+    if not isinstance(footer, Footer) or not 0 < footer.summary_start <= end:
+        return None
+    if end - footer.summary_start > MAX_RECORD_SIZE:
+        return None
     stream.seek(footer.summary_start)
-    data = stream.read(size)
-    _check_sum(footer.summary_crc, zlib.crc32(tail[:-SUM_SIZE], zlib.crc32(data)), footer)
-    return _apart(data, TOLD)
-
-
-def _magic(stream: "Bounded") -> bytes:
-    """What MCAP files begin and end with."""
-    magic = _whole(stream, len(MCAP0_MAGIC))
-    if magic != MCAP0_MAGIC:
-        raise InvalidMagic(magic)
-    return magic
-
-
-def _whole(stream: "Bounded", size: int) -> bytes:
-    data = stream.read(size)
-    if len(data) != size:
-        raise EndOfFile
-    return data
-
-
-def _record(kind: int, body: bytes) -> McapRecord | None:
-    """None: of a kind that nobody asks for, such as an index."""
-    if kind == Opcode.MESSAGE:
-        channel, number, log_time, publish_time = MESSAGE.unpack_from(body)
-        return Message(channel, log_time, body[MESSAGE.size :], publish_time, number)
-    return KINDS[kind].read(ReadDataStream(io.BytesIO(body))) if kind in KINDS else None
-
-
-def _apart(data: bytes, kinds: Collection[int]) -> list[McapRecord]:
-    """The records of these kinds among those that are one after the other there."""
-    place, found = 0, []
-    while place < len(data):
-        kind, length = HEAD.unpack_from(data, place)
-        place += HEAD.size + length
-        if place > len(data):
-            raise DamagedChunkError(f"a record of {length} bytes goes on behind its end")
-        if kind in kinds:
-            found.append(_record(kind, data[place - length : place]))
-    return found
-
-
-def _check_sum(told: int, calculated: int, record: McapRecord) -> None:
-    """A sum of 0 was not calculated by who wrote it."""
-    if told not in (0, calculated):
-        raise CRCValidationError(told, calculated, record)
+    calculated = zlib.crc32(stream.read()[:-SUM_SIZE])
+    if footer.summary_crc not in (0, calculated):  # 0: who wrote it did not calculate it
+        raise CRCValidationError(footer.summary_crc, calculated, footer)
+    stream.seek(0)
+    return SeekingReader(stream, record_size_limit=MAX_RECORD_SIZE).get_summary()
 
 
 class Bounded:

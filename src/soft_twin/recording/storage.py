@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import IO, Any
 
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError
-from mcap.records import Channel, Footer, Message, Metadata, Schema, Statistics
+from mcap.records import Channel, Footer, Message, Metadata, Schema
 from mcap.stream_reader import CRCValidationError
 from mcap.writer import MCAP0_MAGIC
 from zstandard import ZstdError
@@ -166,19 +166,13 @@ def _summarized(file: Path) -> list[tuple[str, str]]:
             told = summary(stream)
         except (*DAMAGE, OSError):
             return []
-    schemas = {one.id: one.name for one in told if isinstance(one, Schema)}
-    channels = {one.id: one for one in told if isinstance(one, Channel)}
-    counts = {number: count for one in told if isinstance(one, Statistics) for number, count in _counted(one)}
-    used = [channels.get(number) for number, count in counts.items() if count]
-    if not all(channel and channel.schema_id in schemas for channel in used):
+    counts = {} if told is None or told.statistics is None else told.statistics.channel_message_counts
+    if not counts or sum(counts.values()) != told.statistics.message_count:
         return []
-    return [(channel.topic, schemas[channel.schema_id]) for channel in used]
-
-
-def _counted(told: Statistics) -> Collection[tuple[int, int]]:
-    """Channels and how many messages they have; none where these are not all."""
-    counts = told.channel_message_counts
-    return counts.items() if sum(counts.values()) == told.message_count else ()
+    used = [told.channels.get(number) for number, count in counts.items() if count]
+    if not all(channel and channel.schema_id in told.schemas for channel in used):
+        return []
+    return [(channel.topic, told.schemas[channel.schema_id].name) for channel in used]
 
 
 def _check_db3(file: Path) -> None:
