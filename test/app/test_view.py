@@ -64,12 +64,13 @@ def test_what_cannot_be_shown_is_one_line(tmp_path, recording, capsys):
         port = str(server.getsockname()[1])
         assert main(["view", str(recording), "--port", port]) == 2
         assert main(["run", "slender", "--view", "--port", port, "--out", str(tmp_path / "out")]) == 2
-    assert main(["view", str(tmp_path / "nothing.mcap")]) == 2
+        assert main(["view", str(tmp_path / "nothing.mcap"), "--port", port]) == 2  # before it reads for minutes
+    assert main(["view", str(tmp_path / "nothing.mcap"), "--port", str(free_port())]) == 2
     assert main(["run", "slender", "--port", "8090"]) == 2
     told = capsys.readouterr().err.splitlines()
-    assert f"--port {port}: " in told[0] and told[0] == told[1]
-    assert "nothing.mcap" in told[2] and "--port 8090: of no use without --view, leave it out" in told[3]
-    assert len(told) == 4 and not (tmp_path / "out").exists()
+    assert f"--port {port}: " in told[0] and told[0] == told[1] == told[2]
+    assert "nothing.mcap" in told[3] and "--port 8090: of no use without --view, leave it out" in told[4]
+    assert len(told) == 5 and not (tmp_path / "out").exists()
 
 
 def test_a_run_is_shown_while_it_runs(tmp_path):

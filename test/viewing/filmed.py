@@ -59,13 +59,14 @@ def pose(place, xyzw=(0.0, 0.0, 0.0, 1.0)):
     return of("geometry_msgs/msg/PoseStamped", header=header(), pose=whole)
 
 
-def imu(xyzw):
+def imu(xyzw, told=True):
+    """`told`: whether the IMU says that it knows its orientation."""
     zero, unknown = of("geometry_msgs/msg/Vector3", x=0.0, y=0.0, z=0.0), np.zeros(9)
     return of(
         "sensor_msgs/msg/Imu",
         header=header(),
         orientation=turn(xyzw),
-        orientation_covariance=unknown,
+        orientation_covariance=unknown if told else np.array([-1.0, *unknown[1:]]),
         angular_velocity=zero,
         angular_velocity_covariance=unknown,
         linear_acceleration=zero,

@@ -74,9 +74,55 @@ def test_struts_are_lines_and_markers_of_a_scanner_are_none(tmp_path):
     assert found.colours.reshape(-1, 3).tolist() == [[255, 0, 127]] * 4
 
 
-def test_what_a_filterless_imu_says_turns_nothing(tmp_path):
-    film = Film(write(tmp_path / "bag", [*moving(0.1), (0.05, "/left/imu/data", imu((0.0, 0.0, 0.0, 0.0)))]))
-    np.testing.assert_allclose(film.at(0.06)["left"].base, [1.0, 0.0, 0.0, 0.0], atol=1e-12)
+def test_lines_are_those_of_lists_of_lines_in_their_own_colours_each_of_its_id(tmp_path):
+    ends = np.arange(12.0).reshape(4, 3)
+    plain = marker(ends, name="frame", kind=5)
+    unknown = marker(np.vstack([ends, [[np.nan, 0.0, 0.0]], ends[:1]]), name="frame", kind=5)
+    unknown.id = 1
+    balls = marker(ends, name="balls", kind=7, colours=[(1.0, 0.0, 0.0)] * 4)
+    array = of("visualization_msgs/msg/MarkerArray", markers=[plain, unknown, balls])
+    lines = Film(write(tmp_path / "bag", [(0.0, "/arm/markers", array)])).at(0.0)["arm"].lines
+    assert len(lines) == 2
+    for found in lines.values():
+        np.testing.assert_allclose(found.segments, ends.reshape(2, 2, 3))
+        assert found.colours.reshape(-1, 3).tolist() == [[255, 127, 0]] * 4
+
+
+def test_triangles_of_what_is_not_known_are_left_out(tmp_path):
+    corners = tetrahedron()
+    corners[4] = np.nan
+    body = Film(write(tmp_path / "bag", [(0.0, "/left/body", marker(corners))])).at(0.0)["left"].body
+    np.testing.assert_allclose(body, np.delete(corners, [3, 4, 5], axis=0), atol=1e-8)
+
+
+def test_of_two_messages_at_once_the_newer_one_holds(tmp_path):
+    said = [(0.5, "/left/run/phase", text("warm-up")), (0.503, "/left/run/phase", text("without"))]
+    film = Film(write(tmp_path / "bag", sorted(moving() + said, key=lambda each: each[0])))
+    assert film.at(0.9)["left"].told["phase"] == "without"
+
+
+def test_a_robot_that_says_nothing_more_is_silent(tmp_path):
+    other = [(5.0 + second, topic, message) for second, topic, message in moving(name=RIGHT)]
+    film = Film(write(tmp_path / "bag", [*moving(), (4.0, "/left/imu/data", imu((0.0, 0.0, 0.0, 1.0))), *other]))
+    looks = film.at(1.95)
+    assert looks["left"].silent < 0.1 and looks["lab/right"].silent == np.inf
+    assert film.at(6.0)["left"].silent == pytest.approx(4.1, abs=0.05) and film.at(6.0)["lab/right"].silent < 0.1
+
+
+def test_how_far_it_is_read_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(film_module, "TELL", 10)
+    told = []
+    Film(write(tmp_path / "bag", moving(6.0)), progress=told.append)
+    assert len(told) > 10 and told[-1] == "" and told[-2].endswith("bag: 6 s of it are read")
+
+
+@pytest.mark.parametrize("message", [imu((0.0, 0.0, 0.0, 0.0)), imu((0.0, 0.0, 0.0, 1.0), told=False)])
+def test_what_a_filterless_imu_says_turns_nothing(tmp_path, message):
+    turned = imu((1.0, 0.0, 0.0, 0.0))
+    body = marker(tetrahedron())
+    said = [(0.0, "/left/body", body), (0.0, "/left/imu/data", turned), (0.1, "/left/imu/data", message)]
+    film = Film(write(tmp_path / "bag", [*said, (0.2, "/left/body", body)]))
+    np.testing.assert_allclose(film.at(0.2)["left"].base, [0.0, 1.0, 0.0, 0.0], atol=1e-12)
 
 
 def test_a_long_film_is_thinned_until_it_fits(tmp_path, monkeypatch):
@@ -87,6 +133,15 @@ def test_a_long_film_is_thinned_until_it_fits(tmp_path, monkeypatch):
     shown = [film.at(0.1 * k + 0.01)["left"].body[0, 2] for k in range(60)]
     assert len(np.unique(shown)) <= 20 and np.abs(np.array(shown) - 1e-3 * np.arange(60)).max() < 9e-3
     assert film.duration == pytest.approx(5.9, abs=0.8)
+
+
+def test_lines_take_memory_as_well(tmp_path, monkeypatch):
+    lines = marker(np.zeros((4, 3)), name="struts", kind=5)
+    array = of("visualization_msgs/msg/MarkerArray", markers=[lines])
+    path = write(tmp_path / "bag", [(0.1 * k, "/arm/markers", array) for k in range(100)])
+    monkeypatch.setattr(film_module, "MOST", 20 * (12 * 8 + 12))
+    (track,) = (track for _, track in Film(path)._tracks)
+    assert len(track.times) <= 20
 
 
 def test_one_message_that_is_none_is_told_once_and_left_out(tmp_path, caplog):

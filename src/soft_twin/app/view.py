@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from soft_twin.errors import UsageError
+from soft_twin.files import one_line
+from soft_twin.parallel import terminal_progress
 from soft_twin.viewing.film import Film
-from soft_twin.viewing.window import PORT, Window
+from soft_twin.viewing.window import PORT, Window, check_viewable
 
 PICTURE = 0.04  # [s] between two pictures
 STEP = 0.01  # [s] of the slider
@@ -30,11 +32,12 @@ def run(arguments: argparse.Namespace) -> int:
         from soft_twin_ros.viewer import view_graphs
 
         return view_graphs(arguments.port, arguments.namespace)
+    check_viewable(arguments.port)
     print(f"reading {arguments.recording}", flush=True)
-    film = Film(arguments.recording, arguments.namespace)
+    film = Film(arguments.recording, arguments.namespace, terminal_progress)
     window = Window(arguments.port, Path(arguments.recording).name)
     player = Player(window, film)
-    print(f"{', '.join(film.robots)}, {film.duration:.1f} s: {window.address} (Ctrl-C ends)", flush=True)
+    print(f"{', '.join(map(one_line, film.robots))}, {film.duration:.1f} s: {window.address} (Ctrl-C ends)", flush=True)
     shown = time.monotonic()
     try:
         while True:

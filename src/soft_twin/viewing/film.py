@@ -1,7 +1,9 @@
 """A recording as a film: how its robots looked at any of its moments."""
 
 import logging
+import math
 from bisect import bisect_right
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,13 @@ import numpy as np
 
 from soft_twin.errors import InputError, RecordingError
 from soft_twin.files import one_line
-from soft_twin.recording.reader import Stored, read_stored, topic_types
-from soft_twin.viewing.look import SHOWN, Look, Topic, shown_topics
+from soft_twin.recording.reader import Stored, read_stored
+from soft_twin.viewing.look import Lines, Look, Topic, shown_topics, topic_of
 
 PERIOD = 0.04  # [s] between two moments of a topic that are kept
-DRAWN = tuple(f"/{end}" for end in SHOWN)
 MOST = 200 * 10**6  # [bytes] of a topic; beyond, every second moment is left out
+SMALL = 500  # [bytes] of a pose, or of words
+TELL = 2000  # messages between two words of how far it is read
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +28,7 @@ class Film:
     Args:
         path: of a recording: a bag's folder, .mcap or .db3.
         namespace: of the only robot that is wanted.
+        progress: is told now and then, in words, how far it is read.
 
     Attributes:
         robots: namespaces.
@@ -34,51 +38,93 @@ class Film:
         RecordingError: it cannot be read, or nothing in it can be shown.
     """
 
-    def __init__(self, path: str | Path, namespace: str | None = None):
+    def __init__(
+        self, path: str | Path, namespace: str | None = None, progress: Callable[[str], None] = lambda told: None
+    ):
         wanted = None if namespace is None else namespace.strip("/")
-        topics = {
-            name: (robot, topic)
-            for name, (robot, topic) in shown_topics(topic_types(path)).items()
+        tracks = _tracks(path, progress)
+        self._tracks = [
+            (robot, tracks[name])
+            for name, (robot, _) in shown_topics({name: track.kind for name, track in tracks.items()}).items()
             if wanted in (None, robot)
-        }
-        self.robots = sorted({robot for robot, _ in topics.values()})
+        ]
+        self.robots = sorted({robot for robot, _ in self._tracks})
         if not self.robots:
             whose = "" if wanted is None else f" of '{one_line(wanted)}'"
             raise RecordingError(
                 f"{path}: nothing{whose} that can be shown: no robot's topic body, markers or twin/tip"
             )
-        tracks = {name: _Track(topic) for name, (_, topic) in topics.items()}
-        for message in read_stored(path, list(topics)):
-            tracks[message.topic].take(message)
-        self._tracks = [(topics[name][0], track) for name, track in tracks.items() if track.times]
-        drawn = [track.times for name, track in tracks.items() if track.times and name.endswith(DRAWN)]
+        drawn = [track.times for _, track in self._tracks if track.times and track.draws]
         if not drawn:
-            raise RecordingError(f"{path}: nothing of {', '.join(self.robots)} can be shown")
+            raise RecordingError(f"{path}: nothing of {', '.join(map(one_line, self.robots))} can be shown")
         self._start = min(times[0] for times in drawn)
         self.duration = 1e-9 * (max(times[-1] for times in drawn) - self._start)
 
     def at(self, seconds: float) -> dict[str, Look]:
         """How each robot looked so long after the beginning."""
+        moment = self._start + round(1e9 * seconds)
         looks = {robot: Look() for robot in self.robots}
+        silent: dict[str, float] = {}
         for robot, track in self._tracks:
-            track.show(looks[robot], self._start + round(1e9 * seconds))
+            track.show(looks[robot], moment)
+            if track.draws:
+                silent[robot] = min(silent.get(robot, math.inf), track.silent(moment))
+        for robot, look in looks.items():
+            look.silent = silent[robot]
         return looks
 
 
+def _tracks(path: str | Path, progress: Callable[[str], None]) -> dict[str, "_Track"]:
+    """What each topic that may be a robot's said, by full names."""
+    tracks: dict[str, _Track] = {}
+    first = None
+    for count, message in enumerate(read_stored(path)):
+        first = message.log_time if first is None else first
+        if count % TELL == TELL - 1:
+            progress(f"{path}: {1e-9 * (message.log_time - first):.0f} s of it are read")
+        track = tracks.get(message.topic)
+        if track is None and (found := topic_of(message.topic, message.type_name)) is not None:
+            track = tracks[message.topic] = _Track(found[1], message.type_name)
+        if track is not None and track.kind == message.type_name:
+            track.take(message)
+    for track in tracks.values():
+        track.end()
+    progress("")
+    return tracks
+
+
 class _Track:
-    """What a topic said, thinned.
+    """What a topic said, thinned: of each period, the newest.
 
     Attributes:
+        kind: type of its messages.
         times: when [ns], ascending.
     """
 
-    def __init__(self, topic: Topic):
-        self.times: list[int] = []
+    def __init__(self, topic: Topic, kind: str):
+        self.kind, self.times = kind, []
         self._topic, self._said = topic, []
+        self._newest: Stored | None = None  # of a period that may go on
         self._period, self._size, self._told = PERIOD, 0, False
 
+    @property
+    def draws(self) -> bool:
+        """Whether a robot that says it is there."""
+        return self._topic.draws
+
     def take(self, message: Stored) -> None:
-        if self.times and 0 <= message.log_time - self.times[-1] < 1e9 * self._period:
+        if self._newest is not None and self._number(message) != self._number(self._newest):
+            self.end()
+        self._newest = message
+
+    def _number(self, message: Stored) -> int:
+        """Of its period."""
+        return message.log_time // round(1e9 * self._period)
+
+    def end(self) -> None:
+        """Keep what is newest."""
+        message = self._newest
+        if message is None:
             return
         try:
             said = self._topic.read(message.data if self._topic.whole else message.decode())
@@ -100,6 +146,16 @@ class _Track:
         if (count := bisect_right(self.times, moment)) > 0:
             self._topic.show(look, self._said[count - 1])
 
+    def silent(self, moment: int) -> float:
+        """For how long it had said nothing by then, at the least [s]; infinite before it began."""
+        count = bisect_right(self.times, moment)
+        return max(1e-9 * (moment - self.times[count - 1]) - self._period, 0.0) if count else math.inf
+
 
 def _size_of(said: Any) -> int:
-    return said.nbytes if isinstance(said, np.ndarray) else 0
+    """What it takes of memory, roughly [bytes]."""
+    if isinstance(said, np.ndarray):
+        return said.nbytes
+    if isinstance(said, dict):
+        return sum(map(_size_of, said.values()))
+    return said.segments.nbytes + said.colours.nbytes if isinstance(said, Lines) else SMALL

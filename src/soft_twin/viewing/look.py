@@ -11,6 +11,8 @@ from soft_twin.recording.clouds import cloud_arrays
 from soft_twin.viewing.marker_bytes import marker_points
 
 UNIT = 1e-3  # by which a unit quaternion's length may differ from 1
+NO_ORIENTATION = -1.0  # by sensor_msgs/Imu, where its covariance begins with it
+LINE_LIST, ADD = 5, 0  # of a visualization_msgs/Marker: its type and action
 MOST_VALUES = 9  # of a row that is read
 
 
@@ -20,6 +22,11 @@ class Pose:
 
     position: np.ndarray
     wxyz: np.ndarray
+
+    @property
+    def known(self) -> bool:
+        """Whether all of it is."""
+        return bool(np.isfinite(self.position).all() and np.isfinite(self.wxyz).all())
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class Look:
         surfaces: (k, 3) points of a predicted surface and of a target's [m], by name.
         base: w, x, y, z of base_link in the world; None where no IMU tells it.
         told: what else is worth reading, by what it is.
+        silent: for how long nothing that is drawn of it was said [s].
     """
 
     body: np.ndarray | None = None
@@ -51,6 +59,7 @@ class Look:
     surfaces: dict[str, np.ndarray] = field(default_factory=dict)
     base: np.ndarray | None = None
     told: dict[str, str] = field(default_factory=dict)
+    silent: float = 0.0
 
     @property
     def error(self) -> float:
@@ -61,8 +70,8 @@ class Look:
         return float(np.linalg.norm(tip.position - self.target.position))
 
 
-def _body(look: Look, points: np.ndarray) -> None:
-    look.body = points[: len(points) // 3 * 3]
+def _body(look: Look, corners: np.ndarray) -> None:
+    look.body = corners
 
 
 def _lines(look: Look, lines: dict[str, Lines]) -> None:
@@ -108,6 +117,8 @@ def _attitude(message: Any) -> np.ndarray:
     Raises:
         InputError: it has none: no filter is behind it.
     """
+    if message.orientation_covariance[0] == NO_ORIENTATION:
+        raise InputError("orientation_covariance begins with -1: the IMU tells no orientation")
     wxyz = _wxyz(message.orientation)
     if not abs(np.linalg.norm(wxyz) - 1.0) < UNIT:
         raise InputError(f"orientation w, x, y, z = {wxyz.tolist()}: expected a unit quaternion")
@@ -118,16 +129,30 @@ def _wxyz(turn: Any) -> np.ndarray:
     return np.array([turn.w, turn.x, turn.y, turn.z])
 
 
+def _triangles(data: bytes) -> np.ndarray:
+    """Of a marker: the (k, 3) corners of its triangles that are known [m]."""
+    points = marker_points(data)
+    triangles = points[: len(points) // 3 * 3].reshape(-1, 3, 3)
+    return triangles[np.isfinite(triangles).all(axis=(1, 2))].reshape(-1, 3)
+
+
 def _segments(message: Any) -> dict[str, Lines]:
-    """Of those markers in an array that are lists of lines."""
+    """Of those markers in an array that are lists of lines, by namespace and id."""
     return {
-        marker.ns: Lines(
-            np.array([(at.x, at.y, at.z) for at in marker.points]).reshape(-1, 2, 3),
-            (255.0 * np.array([(c.r, c.g, c.b) for c in marker.colors])).astype(np.uint8).reshape(-1, 2, 3),
-        )
+        f"{marker.ns} {marker.id}": _lines_of(marker)
         for marker in message.markers
-        if len(marker.points) == len(marker.colors) and len(marker.points) % 2 == 0
+        if (marker.type, marker.action) == (LINE_LIST, ADD)
     }
+
+
+def _lines_of(marker: Any) -> Lines:
+    """The segments that are known, in the colours of their ends, or all in the marker's."""
+    count = len(marker.points) // 2
+    points = np.array([(at.x, at.y, at.z) for at in marker.points[: 2 * count]]).reshape(-1, 2, 3)
+    colours = marker.colors if len(marker.colors) == len(marker.points) else [marker.color] * len(marker.points)
+    shares = np.array([(c.r, c.g, c.b) for c in colours[: 2 * count]]).reshape(-1, 2, 3)
+    known = np.isfinite(points).all(axis=(1, 2))
+    return Lines(points[known], (255.0 * np.clip(np.nan_to_num(shares[known]), 0.0, 1.0)).astype(np.uint8))
 
 
 def _words(message: Any) -> dict[str, str]:
@@ -140,7 +165,9 @@ def _words(message: Any) -> dict[str, str]:
 
 
 def _numbers(names: Sequence[str], values: Sequence[float], factor: float, unit: str) -> str:
-    """Values in a row, and whose they are; of many the least and the largest."""
+    """Values in a row, and whose they are; of many the least and the largest; of none nothing."""
+    if not len(values):
+        return ""
     if len(values) > MOST_VALUES:
         return f"{factor * min(values):.2f} … {factor * max(values):.2f} {unit} of {len(values)}"
     return f"{', '.join(f'{factor * value:.2f}' for value in values)} {unit} of {', '.join(names)}"
@@ -155,20 +182,22 @@ class Topic:
         read: what of a message is kept; of its bytes, where `whole`.
         show: puts that into a look.
         whole: messages are not decoded.
+        draws: a namespace where this is said is a robot's.
     """
 
     kinds: tuple[str, ...]
     read: Callable[[Any], Any]
     show: Callable[[Look, Any], None]
     whole: bool = False
+    draws: bool = False
 
 
 _POSES = ("geometry_msgs/msg/PoseStamped",)
 _CLOUDS = ("sensor_msgs/msg/PointCloud2",)
 TOPICS: Mapping[str, Topic] = {
-    "body": Topic(("visualization_msgs/msg/Marker",), marker_points, _body, whole=True),
-    "markers": Topic(("visualization_msgs/msg/MarkerArray",), _segments, _lines),
-    "twin/tip": Topic(_POSES, _pose, _tip),
+    "body": Topic(("visualization_msgs/msg/Marker",), _triangles, _body, whole=True, draws=True),
+    "markers": Topic(("visualization_msgs/msg/MarkerArray",), _segments, _lines, draws=True),
+    "twin/tip": Topic(_POSES, _pose, _tip, draws=True),
     "twin/target": Topic(_POSES, _pose, _target),
     "truth/tip": Topic(_POSES, _pose, _true_tip),
     "imu/data": Topic(("sensor_msgs/msg/Imu",), _attitude, _base),
@@ -189,7 +218,12 @@ TOPICS: Mapping[str, Topic] = {
 }
 
 
-SHOWN = ("body", "markers", "twin/tip")  # a namespace with one of these is a robot's
+def topic_of(name: str, kind: str) -> tuple[str, Topic] | None:
+    """The namespace, and what is said of it, by a topic's full name and type; None where nothing is."""
+    for end, topic in TOPICS.items():
+        if name.endswith(f"/{end}") and len(name) > len(end) + 1 and kind in topic.kinds:
+            return name[1 : -len(end) - 1], topic
+    return None
 
 
 def shown_topics(there: Mapping[str, str]) -> dict[str, tuple[str, Topic]]:
@@ -198,11 +232,6 @@ def shown_topics(there: Mapping[str, str]) -> dict[str, tuple[str, Topic]]:
     Args:
         there: types by full names.
     """
-    found = {
-        name: (name[1 : -len(end) - 1], topic)
-        for end, topic in TOPICS.items()
-        for name, kind in there.items()
-        if name.endswith(f"/{end}") and len(name) > len(end) + 1 and kind in topic.kinds
-    }
-    robots = {namespace for name, (namespace, _) in found.items() if name[len(namespace) + 2 :] in SHOWN}
+    found = {name: of for name, kind in there.items() if (of := topic_of(name, kind)) is not None}
+    robots = {namespace for namespace, topic in found.values() if topic.draws}
     return {name: (namespace, topic) for name, (namespace, topic) in found.items() if namespace in robots}
