@@ -1,14 +1,16 @@
 """What a page in the browser is told, and that it is told on this machine alone."""
 
+import html
 import socket
 import urllib.request
 from contextlib import closing
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from soft_twin.errors import UsageError
-from soft_twin.viewing.look import Look, Pose
+from soft_twin.viewing.look import Lines, Look, Pose
 
 pytest.importorskip("viser")
 
@@ -98,6 +100,84 @@ def test_a_body_of_other_triangles_is_drawn_anew(window):
     window.show({"left": Look(body=block(0.1)[:6])})
     body = drawn(window, "/left/body")
     np.testing.assert_allclose(body.vertices[body.faces].reshape(-1, 3), block(0.1)[:6], atol=1e-7)
+
+
+def test_corners_that_part_are_no_longer_one(window):
+    flat = np.zeros((12, 3), dtype=np.float32)
+    window.show({"left": Look(body=flat, tip=look().tip)})
+    window.show({"left": look()})
+    body = drawn(window, "/left/body")
+    np.testing.assert_allclose(body.vertices[body.faces].reshape(-1, 3), block(0.1), atol=1e-7)
+
+
+def test_what_is_not_known_any_more_is_not_shown(window):
+    points, ends = np.ones((5, 3)), np.zeros((1, 2, 3))
+    whole = look()
+    whole.surfaces, whole.lines = {"target": points}, {"struts 0": Lines(ends, np.zeros((1, 2, 3), np.uint8))}
+    parts = [f"/left/{name}" for name in ("body", "target", "twin's tip", "target_surface", "lines/struts%200")]
+    window.show({"left": whole})
+    assert all(drawn(window, name).visible for name in parts)
+    unknown = Pose(np.full(3, np.nan), TURNED)
+    window.show({"left": Look(tip=Pose(np.full(3, 0.05), TURNED), target=unknown, surfaces={"target": points[:0]})})
+    assert [name for name in parts if drawn(window, name).visible] == ["/left/twin's tip"]
+    window.show({"left": Look()})
+    assert not drawn(window, "/left").visible
+    window.show({"left": whole})
+    assert drawn(window, "/left").visible and all(drawn(window, name).visible for name in parts)
+
+
+def test_a_robot_that_is_silent_does_not_look_alive(window):
+    still = look()
+    still.silent = 7.2
+    window.show({"left": still})
+    assert drawn(window, "/left/name").text == "left, silent for 7 s" and "silent for 7 s" in window._told.content
+    window.show({"left": look()})
+    assert drawn(window, "/left/name").text == "left" and "silent" not in window._told.content
+
+
+def test_a_robot_of_a_nested_namespace_does_not_turn_with_another(window):
+    upright = look()
+    upright.base = None
+    window.show({"lab": look(), "lab/right": upright})
+    assert drawn(window, "/lab/right") is None and drawn(window, "/lab%2Fright") is not None
+
+
+def test_lines_may_be_called_as_what_else_is_drawn(window):
+    named = look()
+    named.lines = {name: Lines(np.zeros((1, 2, 3)), np.zeros((1, 2, 3), np.uint8)) for name in ("target", "a/b", "")}
+    for _ in range(2):
+        window.show({"left": named})
+    np.testing.assert_allclose(drawn(window, "/left/target").position, [0.0, 0.0, 0.1])
+
+
+def test_a_robot_of_whom_only_the_tip_is_known_is_there_and_as_large_as_it_turns_out(window):
+    window.show({"left": Look(tip=Pose(np.zeros(3), TURNED))})
+    small = drawn(window, "/left").axes_length
+    window.show({"left": look()})
+    assert drawn(window, "/left/twin's tip").visible and drawn(window, "/left").axes_length > 10.0 * small
+
+
+@pytest.mark.parametrize(
+    "words", ["![a](/etc/passwd)", "<script>alert(1)</script>", "a\n# b", "`{x}` **b** &lt; [l](u)"]
+)
+def test_words_of_others_are_text_in_the_page(window, words):
+    said = look()
+    said.told = {"phase": words}
+    window.show({words: said})
+    assert not set("<[`{") & set(window._told.content)
+    assert html.unescape(window._told.content).count(" ".join(words.split())) == 2
+
+
+def test_browsers_that_are_open_look_at_a_robot_that_comes(window, monkeypatch):
+    camera = SimpleNamespace(position=None, look_at=None)
+    monkeypatch.setattr(window._server, "get_clients", lambda: {0: SimpleNamespace(camera=camera)})
+    window.show({})
+    assert camera.position is None
+    window.show({"left": look()})
+    assert 0.1 < np.linalg.norm(camera.position) < 0.5
+    camera.position = None
+    window.show({"left": look(shift=0.01)})
+    assert camera.position is None
 
 
 class Film:

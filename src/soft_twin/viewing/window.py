@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from soft_twin.errors import UsageError
-from soft_twin.viewing.look import Look, Pose
+from soft_twin.files import one_line
+from soft_twin.viewing.look import Look
 
 HOST = "127.0.0.1"
 PORT = 8080
@@ -18,6 +20,8 @@ BODY, TARGET, PREDICTED = (242, 140, 89), (0, 140, 60), (25, 85, 180)  # red, gr
 APART = 1.5  # times the largest robot's size: between robots, side by side
 CELLS = 10  # of the ground, across a robot's size
 BELOW = 1.05  # times its size: the ground below the base of a robot that may be turned
+SMALLEST = 1e-3  # [m] size of a robot
+SILENT = 1.0  # [s] after which a robot's picture is an old one
 AS_IT_IS = np.array([1.0, 0.0, 0.0, 0.0])  # w, x, y, z
 LEGEND = "short, thick axes: the twin's tip; long, thin ones: the true tip; green: the target; blue: what is predicted"
 
@@ -50,32 +54,38 @@ class Window:
         self._told = self.gui.add_markdown("waiting for a robot")
         self.gui.add_markdown(f"*{LEGEND}*")
         self._robots: dict[str, _Robot] = {}
-        self._size = 0.0
+        self._size, self._turned = 0.0, False
 
     def show(self, looks: Mapping[str, Look]) -> None:
         """Show robots as they look, by their namespaces."""
-        seen = {name: look for name, look in looks.items() if _points_of(look) is not None}
-        self._stand(seen)
+        seen = {name: look for name, look in looks.items() if len(_points_of(look))}
         with self._server.atomic():
-            for name, look in seen.items():
-                self._robots[name].show(look, AS_IT_IS if look.base is None or not self._in_world.value else look.base)
+            self._stand(seen)
+            for name, robot in self._robots.items():
+                robot.show(seen.get(name), self._in_world.value)
         self._told.content = "\n\n".join(_in_words(name, look) for name, look in looks.items()) or "waiting for a robot"
 
     def close(self) -> None:
         """Nobody sees it any more."""
-        self._server.stop()
+        with redirect_stdout(StringIO()):
+            self._server.stop()
 
     def _stand(self, looks: Mapping[str, Look]) -> None:
-        """New robots get their places, side by side; the ground and the camera are as large as they need."""
-        new = [name for name in looks if name not in self._robots]
-        if not new:
+        """New robots get their places, side by side; the ground and the cameras are as large as they need."""
+        before, turned = list(self._robots.values()), self._turned
+        for name, look in looks.items():
+            robot, has_body = self._robots.get(name), len(_body_of(look)) > 0
+            if robot is None or (has_body and not robot.has_body):
+                if robot is not None:
+                    robot.remove()
+                self._robots[name] = _Robot(self._server, name, _reach(look), has_body)
+        self._turned = turned or any(look.base is not None for look in looks.values())
+        if list(self._robots.values()) == before and self._turned == turned:
             return
-        self._size = max(self._size, *(_reach(looks[name]) for name in new))
-        for name in new:
-            self._robots[name] = _Robot(self._server, name, self._size)
+        self._size = max(robot.size for robot in self._robots.values())
         for number, robot in enumerate(self._robots.values()):
             robot.place(np.array([APART * self._size * number, 0.0, 0.0]))
-        height = -BELOW * self._size if any(look.base is not None for look in looks.values()) else 0.0
+        height = -BELOW * self._size if self._turned else 0.0
         middle = 0.5 * APART * self._size * (len(self._robots) - 1)
         self._server.scene.add_grid(
             "/ground",
@@ -86,94 +96,136 @@ class Window:
             position=(middle, 0.0, height),
         )
         far = self._size + middle
-        camera = self._server.initial_camera
-        camera.position = (middle + 1.2 * far, -1.6 * far, 0.9 * far)
-        camera.look_at = (middle, 0.0, 0.4 * self._size if height == 0.0 else 0.0)
+        there = [client.camera for client in self._server.get_clients().values()]
+        for camera in (self._server.initial_camera, *there):
+            camera.position = (middle + 1.2 * far, -1.6 * far, 0.9 * far)
+            camera.look_at = (middle, 0.0, 0.0 if self._turned else 0.4 * self._size)
 
 
 class _Robot:
-    """What is drawn of a robot."""
+    """What is drawn of a robot.
 
-    def __init__(self, server: Any, name: str, size: float):
-        self._scene, self._root, self._size = server.scene, f"/{name}", size
+    Attributes:
+        size: how far it goes from its base [m].
+        has_body: whether that is the size of a body; of a tip alone otherwise.
+    """
+
+    def __init__(self, server: Any, name: str, size: float, has_body: bool):
+        self.size, self.has_body = size, has_body
+        self._scene, self._called = server.scene, one_line(name)
+        self._root = f"/{quote(name, safe='')}"  # robot a/b is not fixed to robot a
         self._base = self._scene.add_frame(self._root, axes_length=0.15 * size, axes_radius=0.004 * size)
-        self._body, self._corners, self._first = None, np.zeros(0, dtype=int), np.zeros(0, dtype=int)
-        self._drawn: dict[str, Any] = {}
-        self._scene.add_label(f"{self._root}/name", name, position=(0.0, 0.0, -0.1 * size))
+        self._corners, self._first = np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+        self._drawn: dict[str, Any] = {}  # by what it is
+        self._points: dict[str, np.ndarray] = {}  # of surfaces that are drawn
+        self._label = self._scene.add_label(f"{self._root}/name", self._called, position=(0.0, 0.0, -0.1 * size))
 
     def place(self, position: np.ndarray) -> None:
         """Where its base is [m]."""
         self._base.position = position
 
-    def show(self, look: Look, base: np.ndarray) -> None:
-        """Draw it anew."""
-        self._base.wxyz = base
+    def remove(self) -> None:
+        """It is drawn no more."""
+        self._base.remove()
+
+    def show(self, look: Look | None, in_world: bool) -> None:
+        """Draw it anew, `in_world` turned as its IMU says; nothing of what is not known, of None nothing at all."""
+        self._base.visible = look is not None
+        if look is None:
+            return
+        self._base.wxyz = look.base if in_world and look.base is not None else AS_IT_IS
+        self._label.text = ", ".join([self._called, *_silence(look)])
+        shown = {*self._show_poses(look), *self._show_lines(look), *self._show_surfaces(look)}
         if look.body is not None and len(look.body):
             self._show_body(look.body)
-        for name, lines in look.lines.items():
+            shown.add("body")
+        for name, handle in self._drawn.items():
+            handle.visible = name in shown
+
+    def _show_body(self, corners: np.ndarray) -> None:
+        """Corners that are in one place are one, so that the surface is smooth, as long as they go together."""
+        if len(corners) == len(self._corners) and np.array_equal(corners[self._first][self._corners], corners):
+            self._drawn["body"].vertices = corners[self._first]
+            return
+        _, self._first, corner = np.unique(corners, axis=0, return_index=True, return_inverse=True)
+        self._corners = corner.ravel()
+        self._drawn["body"] = self._scene.add_mesh_simple(
+            f"{self._root}/body", corners[self._first], self._corners.reshape(-1, 3), color=BODY, side="double"
+        )
+
+    def _show_lines(self, look: Look) -> list[str]:
+        known = {f"lines/{quote(name, safe='')}": lines for name, lines in look.lines.items() if len(lines.segments)}
+        for name, lines in known.items():
             handle = self._drawn.get(name)
             if handle is None or handle.points.shape != lines.segments.shape:
                 self._drawn[name] = self._scene.add_line_segments(
-                    f"{self._root}/{name}", lines.segments, lines.colours, thickness=0.006 * self._size
+                    f"{self._root}/{name}", lines.segments, lines.colours, thickness=0.006 * self.size
                 )
             else:
                 handle.points, handle.colors = lines.segments.astype(np.float32), lines.colours
-        self._show_tips(look)
-        for name, colour in (("predicted", PREDICTED), ("target", TARGET)):
-            if (points := look.surfaces.get(name)) is not None:
-                self._scene.add_point_cloud(
-                    f"{self._root}/{name}_surface", points, colour, point_size=0.006 * self._size, precision="float32"
+        return list(known)
+
+    def _show_surfaces(self, look: Look) -> list[str]:
+        colours = {"predicted": PREDICTED, "target": TARGET}
+        known = {f"{name}_surface": (points, colours[name]) for name, points in look.surfaces.items() if len(points)}
+        for name, (points, colour) in known.items():
+            if self._points.get(name) is not points:
+                self._points[name] = points
+                self._drawn[name] = self._scene.add_point_cloud(
+                    f"{self._root}/{name}", points, colour, point_size=0.006 * self.size, precision="float32"
                 )
+        return list(known)
 
-    def _show_body(self, corners: np.ndarray) -> None:
-        """Corners that are in one place are one, so that the surface is smooth; they stay the same all the time."""
-        if len(corners) != len(self._corners):
-            _, self._first, corner = np.unique(corners, axis=0, return_index=True, return_inverse=True)
-            self._corners = corner.ravel()
-            triangles = self._corners.reshape(-1, 3)
-            self._body = self._scene.add_mesh_simple(
-                f"{self._root}/body", corners[self._first], triangles, color=BODY, side="double"
-            )
-            return
-        self._body.vertices = corners[self._first]
+    def _show_poses(self, look: Look) -> list[str]:
+        poses = {"twin's tip": look.tip, "true tip": look.true_tip, "target": look.target}
+        known = {name: pose for name, pose in poses.items() if pose is not None and pose.known}
+        for name, pose in known.items():
+            if name not in self._drawn:
+                self._drawn[name] = self._new_pose(name)
+            self._drawn[name].position, self._drawn[name].wxyz = pose.position, pose.wxyz
+        return list(known)
 
-    def _show_tips(self, look: Look) -> None:
-        size = self._size
-        self._frame("twin's tip", look.tip, axes_length=0.12 * size, axes_radius=0.006 * size)
-        self._frame("true tip", look.true_tip, axes_length=0.2 * size, axes_radius=0.003 * size)
-        if look.target is not None:
-            handle = self._drawn.get("target")
-            if handle is None:
-                handle = self._drawn["target"] = self._scene.add_icosphere(
-                    f"{self._root}/target", radius=0.03 * size, color=TARGET, opacity=0.5
-                )
-            handle.position, handle.wxyz = look.target.position, look.target.wxyz
-
-    def _frame(self, name: str, pose: Pose | None, **axes: float) -> None:
-        if pose is None or not np.isfinite(pose.position).all():
-            return
-        if name not in self._drawn:
-            self._drawn[name] = self._scene.add_frame(f"{self._root}/{name}", **axes)
-        self._drawn[name].position, self._drawn[name].wxyz = pose.position, pose.wxyz
+    def _new_pose(self, name: str) -> Any:
+        path, size = f"{self._root}/{name}", self.size
+        if name == "target":
+            return self._scene.add_icosphere(path, radius=0.03 * size, color=TARGET, opacity=0.5)
+        length, radius = (0.12, 0.006) if name == "twin's tip" else (0.2, 0.003)
+        return self._scene.add_frame(path, axes_length=length * size, axes_radius=radius * size)
 
 
-def _points_of(look: Look) -> np.ndarray | None:
-    """All that is drawn of a body; None: nothing yet."""
+def _body_of(look: Look) -> np.ndarray:
+    """(k, 3) all that is drawn of a body [m]."""
     found = [one.segments.reshape(-1, 3) for one in look.lines.values()]
-    found += [look.body] if look.body is not None and len(look.body) else []
-    return np.concatenate(found) if found else None
+    return np.concatenate([np.zeros((0, 3)) if look.body is None else look.body, *found])
+
+
+def _points_of(look: Look) -> np.ndarray:
+    """(k, 3) all that is drawn of a body [m]; of one that is not known, its tip."""
+    body = _body_of(look)
+    return body if len(body) or look.tip is None or not look.tip.known else look.tip.position[None]
 
 
 def _reach(look: Look) -> float:
-    """How far a body goes from its base [m]."""
-    return float(np.linalg.norm(_points_of(look), axis=1).max())
+    """How far it goes from its base [m]."""
+    return max(float(np.linalg.norm(_points_of(look), axis=1).max()), SMALLEST)
+
+
+def _silence(look: Look) -> list[str]:
+    """That it is silent, where it is."""
+    return [f"silent for {look.silent:.0f} s"] if SILENT < look.silent < np.inf else []
+
+
+def _plain(text: str) -> str:
+    """Text that is neither markdown nor HTML, whatever is in it: the page would run scripts of recordings."""
+    return "".join(c if c.isalnum() or c in " .,…" else f"&#{ord(c)};" for c in one_line(text))
 
 
 def _in_words(name: str, look: Look) -> str:
     told = dict(look.told)
     if np.isfinite(look.error):
         told["tip from its target"] = f"{1e3 * look.error:.2f} mm"
-    return "\n".join([f"**{name}**", *(f"- {what}: {text}" for what, text in told.items() if text)])
+    lines = [*_silence(look), *(f"{what}: {_plain(text)}" for what, text in told.items() if text)]
+    return "\n".join([f"**{_plain(name)}**", *(f"- {line}" for line in lines)])
 
 
 def check_viewable(port: int) -> None:
