@@ -1,5 +1,6 @@
 """Robots whose graphs run now, in a browser: `soft-twin view`."""
 
+import math
 import os
 import time
 from functools import partial
@@ -7,7 +8,9 @@ from typing import Any
 
 import rclpy
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
 
 from soft_twin.errors import InputError, RecordingError
 from soft_twin.files import one_line
@@ -35,24 +38,40 @@ class Viewer(Node):
         super().__init__(f"viewer_{os.getpid()}", enable_rosout=False, start_parameter_services=False)
         self.looks: dict[str, Look] = {}
         self._wanted = None if namespace is None else namespace.strip("/")
-        self._known: set[str] = set()
+        self._here: set[str] = set()  # robots of which somebody speaks
+        self._subscribed: dict[str, tuple[QoSProfile, Subscription]] = {}  # by full names of topics
+        self._drawn: dict[str, float] = {}  # when what is drawn of each robot was last said [s]
 
     def look_for_topics(self) -> None:
-        """Subscribe to what has appeared since the last time."""
+        """Subscribe to what has appeared since the last time; who comes back after all of it had gone looks anew."""
         there = {name: types[0] for name, types in self.get_topic_names_and_types() if len(types) == 1}
+        found: dict[str, tuple[str, Topic, QoSProfile]] = {}
         for name, (robot, topic) in shown_topics(there).items():
             publishers = self.get_publishers_info_by_topic(name)
-            if name in self._known or not publishers or self._wanted not in (None, robot):
-                continue
-            self._known.add(name)
-            look = self.looks.setdefault(robot, Look())
-            profile = matching([publisher.qos_profile for publisher in publishers], depth=1)
-            take = partial(self._take, look, topic, name)
-            self.create_subscription(message_class(there[name]), name, take, profile, raw=topic.whole)
+            if publishers and self._wanted in (None, robot):
+                found[name] = robot, topic, matching([publisher.qos_profile for publisher in publishers], depth=1)
+        for name, (profile, subscription) in list(self._subscribed.items()):
+            if name not in found or found[name][2] != profile:
+                self.destroy_subscription(subscription)
+                del self._subscribed[name]
+        before, self._here = self._here, {robot for robot, _, _ in found.values()}
+        self.looks |= {robot: Look(silent=math.inf) for robot in self._here - before}
+        for name, (robot, topic, profile) in found.items():
+            if name not in self._subscribed:
+                take = partial(self._take, robot, topic, name)
+                kind = message_class(there[name])
+                self._subscribed[name] = profile, self.create_subscription(kind, name, take, profile, raw=topic.whole)
 
-    def _take(self, look: Look, topic: Topic, name: str, message: Any) -> None:
+    def look_at_clock(self) -> None:
+        """Tell of each robot for how long it has been silent."""
+        for robot, look in self.looks.items():
+            look.silent = time.monotonic() - self._drawn.get(robot, -math.inf)
+
+    def _take(self, robot: str, topic: Topic, name: str, message: Any) -> None:
         try:
-            topic.show(look, topic.read(message))
+            topic.show(self.looks[robot], topic.read(message))
+            if topic.draws:
+                self._drawn[robot] = time.monotonic()
         except (RecordingError, InputError) as error:
             self.get_logger().warning(f"a message of '{one_line(name)}' cannot be shown: {error}", once=True)
 
@@ -78,6 +97,7 @@ def view_graphs(port: int, namespace: str | None = None) -> int:
                 viewer.look_for_topics()
             if now >= next_picture:
                 next_picture = now + PICTURE
+                viewer.look_at_clock()
                 window.show(viewer.looks)
             executor.spin_once(timeout_sec=max(next_picture - time.monotonic(), 0.0))
     finally:

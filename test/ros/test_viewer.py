@@ -13,7 +13,7 @@ from visualization_msgs.msg import Marker
 
 from soft_twin_ros.body_marker import BodyMarker
 from soft_twin_ros.conversions import pose_message
-from soft_twin_ros.qos import LATCHED, SENSOR
+from soft_twin_ros.qos import LATCHED, NEWEST, SENSOR
 from soft_twin_ros.viewer import Viewer
 
 PATIENCE = 60.0  # [s]
@@ -29,6 +29,11 @@ class Robots:
         self._executor = SingleThreadedExecutor()
         for node in (self.viewer, self._says):
             self._executor.add_node(node)
+        self._publishers = {}
+
+    def fall_silent(self):
+        for publisher in self._publishers.values():
+            self._says.destroy_publisher(publisher)
         self._publishers = {}
 
     def say(self, topic, message, kind=None, profile=SENSOR):
@@ -77,16 +82,36 @@ def test_bodies_poses_and_phases_are_those_of_their_robots(robots):
     assert robots.viewer.looks["b"].tip.position.tolist() == [0.0, 0.0, 0.7] and robots.viewer.looks["b"].body is None
 
 
+def test_a_robot_that_dies_is_silent_and_one_that_begins_again_owes_nothing_to_the_one_before(robots):
+    def say():
+        robots.say("/a/run/phase", String(data="with"), profile=LATCHED)
+        robots.say("/a/twin/tip", PoseStamped())
+
+    def again():
+        robots.say("/a/twin/tip", PoseStamped(), profile=NEWEST)
+
+    def silence():
+        robots.viewer.look_at_clock()
+        return robots.viewer.looks["a"].silent
+
+    robots.until(lambda looks: "a" in looks and looks["a"].tip is not None and looks["a"].told, say)
+    assert silence() < PATIENCE
+    robots.fall_silent()
+    robots.until(lambda looks: silence() > 0.3, lambda: None)
+    assert robots.viewer.looks["a"].told == {"phase": "with"} and robots.viewer.looks["a"].tip is not None
+    robots.until(lambda looks: looks["a"].tip is not None and not looks["a"].told and silence() < 0.3, again)
+
+
 def test_one_robot_can_be_chosen_and_one_that_is_no_use_disturbs_nobody():
     robots = Robots("/b")
 
     def say():
         robots.say("/a/twin/tip", PoseStamped())
         robots.say("/b/twin/tip", PoseStamped())
-        robots.say("/b/imu/data", Imu())  # of no filter: all zeros
+        robots.say("/b/imu/data", Imu(orientation_covariance=np.array([-1.0, *np.zeros(8)])))  # of no filter
 
     robots.until(lambda looks: "b" in looks and looks["b"].tip is not None, say)
-    for _ in range(20):
-        robots.until(lambda looks: True, say)
+    rounds = iter(range(20))
+    robots.until(lambda looks: next(rounds, None) is None, say)
     assert set(robots.viewer.looks) == {"b"} and robots.viewer.looks["b"].base is None
     robots.close()
