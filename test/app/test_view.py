@@ -67,10 +67,12 @@ def test_what_cannot_be_shown_is_one_line(tmp_path, recording, capsys):
         assert main(["view", str(tmp_path / "nothing.mcap"), "--port", port]) == 2  # before it reads for minutes
     assert main(["view", str(tmp_path / "nothing.mcap"), "--port", str(free_port())]) == 2
     assert main(["run", "slender", "--port", "8090"]) == 2
+    assert main(["run", "slender", "--view", "--port", "0", "--out", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err.splitlines()
     assert f"--port {port}: " in told[0] and told[0] == told[1] == told[2]
     assert "nothing.mcap" in told[3] and "--port 8090: of no use without --view, leave it out" in told[4]
-    assert len(told) == 5 and not (tmp_path / "out").exists()
+    assert "--port 0: " in told[5]
+    assert len(told) == 6 and not (tmp_path / "out").exists()
 
 
 def test_a_run_is_shown_while_it_runs(tmp_path):

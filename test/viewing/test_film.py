@@ -58,7 +58,7 @@ def test_several_robots_are_told_apart_and_one_can_be_chosen(tmp_path):
     looks = film.at(0.5)
     assert looks["lab/right"].body is None and looks["left"].body is not None
     assert Film(path, "/lab/right/").robots == ["lab/right"]
-    with pytest.raises(RecordingError, match="nothing of 'middle' that can be shown"):
+    with pytest.raises(RecordingError, match="nothing of 'middle' that can be shown; it has lab/right, left"):
         Film(path, "middle")
 
 

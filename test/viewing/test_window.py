@@ -63,7 +63,7 @@ def test_the_page_is_served_on_this_machine_alone(window):
 
 def test_a_port_that_is_taken_or_none_is_refused(window):
     port = int(window.address.rpartition(":")[2])
-    for wrong in (port, 70_000, -1):
+    for wrong in (port, 0, 70_000, -1):
         with pytest.raises(UsageError, match=f"--port {wrong}: .*: choose another"):
             check_viewable(wrong)
 

@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
     if arguments.view:
-        check_viewable(arguments.port or PORT)
+        check_viewable(_port(arguments))
     else:
         _refuse(arguments, ("port",), "without --view")
     if arguments.scans is not None:
@@ -165,7 +165,9 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
 
 def _port(arguments: argparse.Namespace) -> int | None:
     """Of the view in a browser; None where there is to be none."""
-    return arguments.port or PORT if arguments.view else None
+    if not arguments.view:
+        return None
+    return PORT if arguments.port is None else arguments.port
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from soft_twin.viewing.look import Lines, Look, Topic, shown_topics, topic_of
 PERIOD = 0.04  # [s] between two moments of a topic that are kept
 MOST = 200 * 10**6  # [bytes] of a topic; beyond, every second moment is left out
 SMALL = 500  # [bytes] of a pose, or of words
-TELL = 2000  # messages between two words of how far it is read
+TELL = 20_000  # messages between two words of how far it is read
 
 logger = logging.getLogger(__name__)
 
@@ -43,17 +43,15 @@ class Film:
     ):
         wanted = None if namespace is None else namespace.strip("/")
         tracks = _tracks(path, progress)
-        self._tracks = [
-            (robot, tracks[name])
-            for name, (robot, _) in shown_topics({name: track.kind for name, track in tracks.items()}).items()
-            if wanted in (None, robot)
-        ]
-        self.robots = sorted({robot for robot, _ in self._tracks})
-        if not self.robots:
-            whose = "" if wanted is None else f" of '{one_line(wanted)}'"
-            raise RecordingError(
-                f"{path}: nothing{whose} that can be shown: no robot's topic body, markers or twin/tip"
-            )
+        shown = shown_topics({name: track.kind for name, track in tracks.items()})
+        there = sorted({robot for robot, _ in shown.values()})
+        if not there:
+            raise RecordingError(f"{path}: nothing that can be shown: no robot's topic body, markers or twin/tip")
+        if wanted is not None and wanted not in there:
+            others = ", ".join(map(one_line, there))
+            raise RecordingError(f"{path}: nothing of '{one_line(wanted)}' that can be shown; it has {others}")
+        self.robots = there if wanted is None else [wanted]
+        self._tracks = [(robot, tracks[name]) for name, (robot, _) in shown.items() if robot in self.robots]
         drawn = [track.times for _, track in self._tracks if track.times and track.draws]
         if not drawn:
             raise RecordingError(f"{path}: nothing of {', '.join(map(one_line, self.robots))} can be shown")

@@ -236,6 +236,8 @@ def check_viewable(port: int) -> None:
     """
     if importlib.util.find_spec("viser") is None:
         raise UsageError("a view in the browser needs viser: pip install 'soft_twin[view]'")
+    if port == 0:
+        raise UsageError("--port 0: a port that the system chooses is not told to browsers: choose another")
     try:
         with socket.create_server((HOST, port)):
             pass
