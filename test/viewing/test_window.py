@@ -148,6 +148,7 @@ def test_lines_may_be_called_as_what_else_is_drawn(window):
     for _ in range(2):
         window.show({"left": named})
     np.testing.assert_allclose(drawn(window, "/left/target").position, [0.0, 0.0, 0.1])
+    assert hasattr(drawn(window, "/left/target"), "radius") and not hasattr(drawn(window, "/left/target"), "points")
 
 
 def test_a_robot_of_whom_only_the_tip_is_known_is_there_and_as_large_as_it_turns_out(window):
