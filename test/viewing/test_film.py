@@ -109,13 +109,6 @@ def test_a_robot_that_says_nothing_more_is_silent(tmp_path):
     assert film.at(6.0)["left"].silent == pytest.approx(4.1, abs=0.05) and film.at(6.0)["lab/right"].silent < 0.1
 
 
-def test_how_far_it_is_read_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(film_module, "TELL", 10)
-    told = []
-    Film(write(tmp_path / "bag", moving(6.0)), progress=told.append)
-    assert len(told) > 10 and told[-1] == "" and told[-2].endswith("bag: 6 s of it are read")
-
-
 @pytest.mark.parametrize("message", [imu((0.0, 0.0, 0.0, 0.0)), imu((0.0, 0.0, 0.0, 1.0), told=False)])
 def test_what_a_filterless_imu_says_turns_nothing(tmp_path, message):
     turned = imu((1.0, 0.0, 0.0, 0.0))

@@ -8,7 +8,6 @@ from typing import Any
 
 from soft_twin.errors import UsageError
 from soft_twin.files import one_line
-from soft_twin.parallel import terminal_progress
 from soft_twin.viewing.film import Film
 from soft_twin.viewing.window import PORT, Window, check_viewable
 
@@ -34,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         return view_graphs(arguments.port, arguments.namespace)
     check_viewable(arguments.port)
     print(f"reading {arguments.recording}", flush=True)
-    film = Film(arguments.recording, arguments.namespace, terminal_progress)
+    film = Film(arguments.recording, arguments.namespace)
     window = Window(arguments.port, Path(arguments.recording).name)
     player = Player(window, film)
     print(f"{', '.join(map(one_line, film.robots))}, {film.duration:.1f} s: {window.address} (Ctrl-C ends)", flush=True)

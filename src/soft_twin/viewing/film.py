@@ -3,7 +3,6 @@
 import logging
 import math
 from bisect import bisect_right
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from soft_twin.viewing.look import Lines, Look, Topic, shown_topics, topic_of
 PERIOD = 0.04  # [s] between two moments of a topic that are kept
 MOST = 200 * 10**6  # [bytes] of a topic; beyond, every second moment is left out
 SMALL = 500  # [bytes] of a pose, or of words
-TELL = 20_000  # messages between two words of how far it is read
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +26,6 @@ class Film:
     Args:
         path: of a recording: a bag's folder, .mcap or .db3.
         namespace: of the only robot that is wanted.
-        progress: is told now and then, in words, how far it is read.
 
     Attributes:
         robots: namespaces.
@@ -38,11 +35,9 @@ class Film:
         RecordingError: it cannot be read, or nothing in it can be shown.
     """
 
-    def __init__(
-        self, path: str | Path, namespace: str | None = None, progress: Callable[[str], None] = lambda told: None
-    ):
+    def __init__(self, path: str | Path, namespace: str | None = None):
         wanted = None if namespace is None else namespace.strip("/")
-        tracks = _tracks(path, progress)
+        tracks = _tracks(path)
         shown = shown_topics({name: track.kind for name, track in tracks.items()})
         there = sorted({robot for robot, _ in shown.values()})
         if not there:
@@ -72,14 +67,10 @@ class Film:
         return looks
 
 
-def _tracks(path: str | Path, progress: Callable[[str], None]) -> dict[str, "_Track"]:
+def _tracks(path: str | Path) -> dict[str, "_Track"]:
     """What each topic that may be a robot's said, by full names."""
     tracks: dict[str, _Track] = {}
-    first = None
-    for count, message in enumerate(read_stored(path)):
-        first = message.log_time if first is None else first
-        if count % TELL == TELL - 1:
-            progress(f"{path}: {1e-9 * (message.log_time - first):.0f} s of it are read")
+    for message in read_stored(path):
         track = tracks.get(message.topic)
         if track is None and (found := topic_of(message.topic, message.type_name)) is not None:
             track = tracks[message.topic] = _Track(found[1], message.type_name)
@@ -87,7 +78,6 @@ def _tracks(path: str | Path, progress: Callable[[str], None]) -> dict[str, "_Tr
             track.take(message)
     for track in tracks.values():
         track.end()
-    progress("")
     return tracks
 
 
