@@ -116,7 +116,7 @@ def each_file(path: str | Path) -> Iterator[tuple[Path, Tell]]:
         RecordingError: see `files`.
     """
     found = files(path)
-    sizes = [os.path.getsize(file) if file.is_file() else 0 for file in found]
+    sizes = [os.path.getsize(file) if os.path.isfile(file) else 0 for file in found]
     with long_work(f"reading {Path(path).name}") as tell:
         for place, file in enumerate(found):
             yield file, partial(_tell_share, tell, sum(sizes[:place]), sizes[place], sum(sizes))
@@ -186,7 +186,7 @@ def _check_db3(file: Path) -> None:
 def _unfinished(file: Path) -> Path | None:
     """What a killed recorder left beside a .db3."""
     beside = (file.with_name(file.name + end) for end in UNFINISHED)
-    return next((path for path in beside if path.is_file() and path.stat().st_size), None)
+    return next((path for path in beside if os.path.isfile(path) and path.stat().st_size), None)
 
 
 def is_complete(path: str | Path) -> bool:
