@@ -122,7 +122,7 @@ class EmulatedRobot(RobotNode):
         if robot.last_failure:
             return Health(ERROR, f"{robot.last_failure}: rewind, or start the robot again", values)
         if pace.slow:
-            return Health(WARN, "slower than real time: the host is too busy, close other programs", values)
+            return Health(WARN, "slower than real time: the host is too busy or too slow, close other programs", values)
         return Health(OK, f"base: {values['phase']}", values)
 
     def adopt(self, old: Parameters, new: Parameters) -> None:

@@ -214,7 +214,7 @@ def _node_lines(report: dict[str, Any]) -> list[str]:
     if emulation and emulation["degraded"]:
         lines.append(
             f"degraded: the emulated robot ran at {emulation['pace']:.2f} of real time for "
-            f"{emulation['slow_for_s']:.1f} s, the machine was too busy"
+            f"{emulation['slow_for_s']:.1f} s, the machine was too busy or too slow"
         )
     if not report["recording_complete"]:
         lines.append("the recording was cut off: this is the report of what there is of it")

@@ -235,7 +235,7 @@ class Runner(Node):
         """Say when the emulated robot begins to fall behind real time, and when it keeps up again."""
         slow = self._health.value(self._emulated, "keeps_up") == str(False)
         if slow and not self._was_slow:
-            self._progress.line("the emulated robot falls behind real time: this machine is too busy")
+            self._progress.line("the emulated robot falls behind real time: this machine is too busy or too slow")
         elif self._was_slow and not slow:
             self._progress.line(f"the emulated robot keeps up again, it {self._paces_in_words()}")
         self._was_slow = slow
