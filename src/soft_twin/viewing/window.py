@@ -235,7 +235,7 @@ def check_viewable(port: int) -> None:
         UsageError: it is not.
     """
     if importlib.util.find_spec("viser") is None:
-        raise UsageError("a view in the browser needs viser: pip install 'soft_twin[view]'")
+        raise UsageError("a view in the browser needs viser: pip install 'viser>=1'")
     if port == 0:
         raise UsageError("--port 0: a port that the system chooses is not told to browsers: choose another")
     try:
