@@ -75,6 +75,14 @@ def test_what_cannot_be_shown_is_one_line(tmp_path, recording, capsys):
     assert len(told) == 6 and not (tmp_path / "out").exists()
 
 
+def test_without_packages_of_ros_what_runs_cannot_be_shown(monkeypatch, capsys):
+    """As where a ROS installation is sourced, and this workspace is not."""
+    monkeypatch.setattr("soft_twin_ros.ros_packages.PACKAGES", ("rclpy", "stranger_msgs"))
+    assert main(["view", "--port", str(free_port())]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "stranger_msgs" in told and told.endswith("a recording is shown without ROS: say which")
+
+
 def test_a_run_is_shown_while_it_runs(tmp_path):
     from soft_twin_ros.running.processes import environment
 

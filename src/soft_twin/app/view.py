@@ -1,7 +1,6 @@
 """`soft-twin view [RECORDING]`: robots in a browser: a recording's, played, or those of the graphs that run now."""
 
 import argparse
-import importlib.util
 import time
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.recording is None:
-        if importlib.util.find_spec("rclpy") is None:
-            raise UsageError("ROS 2 is not installed: give a recording")
-        from soft_twin_ros.viewer import view_graphs
-
-        return view_graphs(arguments.port, arguments.namespace)
+        return _view_graphs(arguments)
     check_viewable(arguments.port)
     print(f"reading {arguments.recording}", flush=True)
     film = Film(arguments.recording, arguments.namespace)
@@ -45,6 +40,23 @@ def run(arguments: argparse.Namespace) -> int:
             player.go_on(shown - before)
     finally:
         window.close()
+
+
+def _view_graphs(arguments: argparse.Namespace) -> int:
+    """Show what runs now.
+
+    Raises:
+        UsageError: packages of ROS are missing.
+    """
+    from soft_twin_ros.ros_packages import check_ros
+
+    try:
+        check_ros()
+    except UsageError as error:
+        raise UsageError(f"{error}; a recording is shown without ROS: say which") from error
+    from soft_twin_ros.viewer import view_graphs
+
+    return view_graphs(arguments.port, arguments.namespace)
 
 
 class Player:
