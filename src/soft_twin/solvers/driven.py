@@ -164,17 +164,18 @@ class Potential:
 
     def efforts(self, place: Place) -> np.ndarray:
         """(a,) that the drives make there."""
-        return self._law(self.drive.coordinates - place.actuators.coordinates)
+        return self._law(-self.missing(place))
 
     def missing(self, place: Place) -> np.ndarray:
         """(a,) by how much each actuator's coordinate is beyond what its drive has let in: a cable that is slack."""
         return place.actuators.coordinates - self.drive.coordinates
 
     def slack(self, place: Place, efforts: np.ndarray) -> np.ndarray:
-        """(a,) bool, of actuators that cannot push: those that make no effort, and are too far from one for an
-        iteration to bring it about, as a rule."""
+        """(a,) bool, of cables that make no effort (a,), and are too far from one for an iteration to bring it about,
+        as a rule."""
         far = self.missing(place) > SLACK * float(np.linalg.norm(self.model.body.mesh.size))
-        return far & (efforts == 0.0) & (self._least == 0.0)
+        cables = np.array([unit == "N" for unit in self.model.actuators.units], dtype=bool)  # the others have m³
+        return cables & far & (efforts == 0.0) & (self._least == 0.0)
 
     def error(self, place: Place, efforts: np.ndarray) -> np.ndarray:
         """(a,) how far efforts are from the drives' law, as coordinates."""
@@ -187,7 +188,7 @@ class Potential:
         of the rows without any of them.
         """
         gaps = free.copy()
-        gaps[: len(self._idle)] += place.actuators.coordinates - self.drive.coordinates
+        gaps[: len(self._idle)] += self.missing(place)
         if balance.rows is None:
             return solve_box_qp(W, gaps, self._least, np.inf), first_penalty(self.model)
         rows, own = balance.rows, slice(len(self._idle), None)
