@@ -11,7 +11,6 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin import resources
 from soft_twin.mesh.elements import element_named
-from soft_twin.mesh.files import read_mesh
 from soft_twin.mesh.generate.hollows import hollowed, surfaces_of_block
 from soft_twin.mesh.generate.lobes import Segment, lobed_arm
 from soft_twin.mesh.generate.sweep import Layer, Ring, sweep_stack, sweep_tube
@@ -44,6 +43,8 @@ def read_source(file: str, element: str | None, folder: Path) -> Mesh:
     Raises:
         MeshError: it is missing or broken.
     """
+    from soft_twin.mesh.files import read_mesh  # here, since loading meshio takes a fifth of a second
+
     return with_surfaces(read_mesh(_place_of(file, folder), None if element is None else element_named(element)))
 
 

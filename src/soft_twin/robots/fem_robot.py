@@ -265,13 +265,12 @@ class FemRobot(DrivenRobot):
         """
         from soft_twin.inverse.inverse import Inverse, arc_posture
         from soft_twin.inverse.sofa import SofaInverse
-        from soft_twin.twins.sofa.twin import SofaTwin
 
         twin = self.build_twin() if twin is None else twin
         if twin.robot not in ("", self.name):
             raise InputError(f"inverse of robot '{self.name}': the twin is of robot '{twin.robot}'")
         posture = arc_posture if self.description.posture == "arc" else None
-        kind = SofaInverse if isinstance(twin, SofaTwin) else Inverse
+        kind = SofaInverse if twin.simulator == "sofa" else Inverse
         return kind(twin, self.limits(), self.actuator_names, posture)
 
     def limits(self) -> "list[Limit]":

@@ -14,7 +14,6 @@ from soft_twin.descriptions.fem_mesh import MeshSource
 from soft_twin.descriptions.long_form import mesh_source
 from soft_twin.errors import MeshError, UsageError
 from soft_twin.mesh.elements import element_named
-from soft_twin.mesh.files import read_mesh
 from soft_twin.mesh.mesh import Mesh, check_unit, make_mesh
 from soft_twin.robots.fem_meshes import build_mesh, read_source, with_surfaces
 
@@ -41,6 +40,8 @@ def tube_mesh(robot: "CableTube", mesh, element: str | None) -> Mesh:
     elif Path(mesh).suffix == "":
         raise UsageError(f"no mesh '{mesh}': there are {', '.join(body.meshes)}, or give the path of a mesh file")
     else:
+        from soft_twin.mesh.files import read_mesh  # here, since loading meshio takes a fifth of a second
+
         found, name = read_mesh(Path(mesh), kind), str(mesh)
     check_unit(found, np.array([body.outer_diameter, body.outer_diameter, body.length]), name)
     return with_surfaces(found)

@@ -116,6 +116,7 @@ class Twin(ABC):
         least_effort: (a,) what an actuator can do at the least: 0 for cables, which never push.
         effort_units: (a,) "N" or "Pa".
         softness: (a,) coordinate that an effort takes up while the body stands still: the stretch of a cable [m/N].
+        simulator: whose mechanics are inside: "soft_twin" or "sofa".
     """
 
     points: np.ndarray
@@ -126,6 +127,7 @@ class Twin(ABC):
     least_effort: np.ndarray
     effort_units: Sequence[str]
     softness: np.ndarray
+    simulator: str = "soft_twin"
 
     @property
     def actuator_count(self) -> int:

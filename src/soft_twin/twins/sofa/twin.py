@@ -57,6 +57,8 @@ class Move(NamedTuple):
 class SofaTwin(MeshTwin):
     """See the module's docstring and Twin."""
 
+    simulator = "sofa"
+
     def __init__(self, model: Model, scene: SofaScene, length: float, frames: Mapping[str, Frame] | None = None):
         """A twin of `length` [m] of a model of linear tetrahedra, and of the scene that `scene_of` makes of it.
 
