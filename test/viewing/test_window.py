@@ -181,6 +181,26 @@ def test_browsers_that_are_open_look_at_a_robot_that_comes(window, monkeypatch):
     assert camera.position is None
 
 
+def test_a_browser_looks_at_a_small_robot_beside_a_large_one_and_the_others_look_where_they_did(window, monkeypatch):
+    browsers = {n: SimpleNamespace(camera=SimpleNamespace(position=None, look_at=None)) for n in (3, 5)}
+    monkeypatch.setattr(window._server, "get_clients", lambda: browsers)
+
+    def far(number, name):
+        """A camera from the base of a robot [m]."""
+        return np.linalg.norm(browsers[number].camera.position - np.array(drawn(window, name).position))
+
+    window.show({"left": look(0.1)})
+    assert not window._look_at.visible
+    window.show({"left": look(0.1), "right": look(1.2)})
+    assert window._look_at.visible and window._look_at.options == ("all robots", "left", "right")
+    assert far(3, "/left") > 1.2 and far(5, "/left") > 1.2
+    before = browsers[5].camera.position
+    window._chosen(SimpleNamespace(client_id=3, client=browsers[3], target=SimpleNamespace(value="left")))
+    assert 0.1 < far(3, "/left") < 0.5 and browsers[5].camera.position is before
+    window.show({"left": look(0.1), "right": look(1.2), "third": look(3.0)})
+    assert 0.1 < far(3, "/left") < 0.5 and far(5, "/left") > 3.0
+
+
 class Film:
     """Of one body that rises by a millimetre a second."""
 

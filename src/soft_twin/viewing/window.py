@@ -23,6 +23,7 @@ BELOW = 1.05  # times its size: the ground below the base of a robot that may be
 SMALLEST = 1e-3  # [m] size of a robot
 SILENT = 1.0  # [s] after which a robot's picture is an old one
 AS_IT_IS = np.array([1.0, 0.0, 0.0, 0.0])  # w, x, y, z
+ALL = "all robots"  # no robot of a graph is called so: names in ROS have no spaces
 LEGEND = "short, thick axes: the twin's tip; long, thin ones: the true tip; green: the target; blue: what is predicted"
 
 
@@ -51,6 +52,9 @@ class Window:
         self._server.scene.set_up_direction("+z")
         self.address, self.gui = f"http://{HOST}:{port}", self._server.gui
         self._in_world = self.gui.add_checkbox("turned as in the world", True)
+        self._look_at = self.gui.add_button_group("look at", [ALL], visible=False)
+        self._look_at.on_click(self._chosen)
+        self._choices: dict[int, str] = {}  # of browsers that look at one robot, by their numbers
         self._told = self.gui.add_markdown("waiting for a robot")
         self.gui.add_markdown(f"*{LEGEND}*")
         self._robots: dict[str, _Robot] = {}
@@ -95,34 +99,51 @@ class Window:
             section_size=self._size,
             position=(middle, 0.0, height),
         )
-        far = self._size + middle
-        there = [client.camera for client in self._server.get_clients().values()]
-        for camera in (self._server.initial_camera, *there):
-            camera.position = (middle + 1.2 * far, -1.6 * far, 0.9 * far)
-            camera.look_at = (middle, 0.0, 0.0 if self._turned else 0.4 * self._size)
+        self._look_at.options = (ALL, *(robot.called for robot in self._robots.values()))
+        self._look_at.visible = len(self._robots) > 1
+        self._aim(self._server.initial_camera, ALL)
+        for number, client in self._server.get_clients().items():
+            self._aim(client.camera, self._choices.get(number, ALL))
+
+    def _chosen(self, event: Any) -> None:
+        """A browser looks at a robot, or at all; the others look where they did."""
+        self._choices[event.client_id] = event.target.value
+        self._aim(event.client.camera, event.target.value)
+
+    def _aim(self, camera: Any, at: str) -> None:
+        """See all of a robot, by what it is called, or of all."""
+        robots = list(self._robots.values())
+        chosen = [robot for robot in robots if robot.called == at] or robots
+        middle = np.mean([robot.position for robot in (chosen[0], chosen[-1])], axis=0)
+        size = max(robot.size for robot in chosen)
+        far = size + float(np.linalg.norm(chosen[-1].position - middle))
+        camera.position = middle + far * np.array([1.2, -1.6, 0.9])
+        camera.look_at = middle + [0.0, 0.0, 0.0 if self._turned else 0.4 * size]
 
 
 class _Robot:
     """What is drawn of a robot.
 
     Attributes:
+        called: its name, in a line.
+        position: (3,) where its base is [m].
         size: how far it goes from its base [m].
         has_body: whether that is the size of a body; of a tip alone otherwise.
     """
 
     def __init__(self, server: Any, name: str, size: float, has_body: bool):
         self.size, self.has_body = size, has_body
-        self._scene, self._called = server.scene, one_line(name)
+        self._scene, self.called, self.position = server.scene, one_line(name), np.zeros(3)
         self._root = f"/{quote(name, safe='')}"  # robot a/b is not fixed to robot a
         self._base = self._scene.add_frame(self._root, axes_length=0.15 * size, axes_radius=0.004 * size)
         self._corners, self._first = np.zeros(0, dtype=int), np.zeros(0, dtype=int)
         self._drawn: dict[str, Any] = {}  # by what it is
         self._points: dict[str, np.ndarray] = {}  # of surfaces that are drawn
-        self._label = self._scene.add_label(f"{self._root}/name", self._called, position=(0.0, 0.0, -0.1 * size))
+        self._label = self._scene.add_label(f"{self._root}/name", self.called, position=(0.0, 0.0, -0.1 * size))
 
     def place(self, position: np.ndarray) -> None:
         """Where its base is [m]."""
-        self._base.position = position
+        self.position = self._base.position = position
 
     def remove(self) -> None:
         """It is drawn no more."""
@@ -134,7 +155,7 @@ class _Robot:
         if look is None:
             return
         self._base.wxyz = look.base if in_world and look.base is not None else AS_IT_IS
-        self._label.text = ", ".join([self._called, *_silence(look)])
+        self._label.text = ", ".join([self.called, *_silence(look)])
         shown = {*self._show_poses(look), *self._show_lines(look), *self._show_surfaces(look)}
         if look.body is not None and len(look.body):
             self._show_body(look.body)
