@@ -23,6 +23,7 @@ from soft_twin_ros.parent import end_with_parent
 
 PICTURE = 0.04  # [s] between two pictures
 LOOK_FOR_TOPICS = 0.5  # [s]
+PATIENCE = 10.0  # [s] after which it is told that there is nobody to show: nodes take seconds to start
 NICE = 10  # robots' own nodes come first
 
 
@@ -31,12 +32,14 @@ class Viewer(Node):
 
     Attributes:
         looks: of each robot, by its namespace.
+        there: namespaces of all robots of this domain, wanted or not.
     """
 
     def __init__(self, namespace: str | None = None):
         """`namespace`: of the only robot that is wanted."""
         super().__init__(f"viewer_{os.getpid()}", enable_rosout=False, start_parameter_services=False)
         self.looks: dict[str, Look] = {}
+        self.there: set[str] = set()
         self._wanted = None if namespace is None else namespace.strip("/")
         self._here: set[str] = set()  # robots of which somebody speaks
         self._subscribed: dict[str, tuple[QoSProfile, Subscription]] = {}  # by full names of topics
@@ -48,8 +51,10 @@ class Viewer(Node):
         found: dict[str, tuple[str, Topic, QoSProfile]] = {}
         for name, (robot, topic) in shown_topics(there).items():
             publishers = self.get_publishers_info_by_topic(name)
-            if publishers and self._wanted in (None, robot):
+            if publishers:
                 found[name] = robot, topic, matching([publisher.qos_profile for publisher in publishers], depth=1)
+        self.there = {robot for robot, _, _ in found.values()}
+        found = {name: of for name, of in found.items() if self._wanted in (None, of[0])}
         for name, (profile, subscription) in list(self._subscribed.items()):
             if name not in found or found[name][2] != profile:
                 self.destroy_subscription(subscription)
@@ -66,6 +71,14 @@ class Viewer(Node):
         """Tell of each robot for how long it has been silent."""
         for robot, look in self.looks.items():
             look.silent = time.monotonic() - self._drawn.get(robot, -math.inf)
+
+    def missing(self) -> str:
+        """That nobody is shown, and who else is there; empty where somebody is shown."""
+        if self.looks:
+            return ""
+        if not self.there:
+            return "no robot yet: nobody publishes body, markers or twin/tip in its namespace"
+        return f"nothing of '{one_line(self._wanted)}' yet; there are {', '.join(sorted(map(one_line, self.there)))}"
 
     def _take(self, robot: str, topic: Topic, name: str, message: Any) -> None:
         try:
@@ -87,7 +100,7 @@ def view_graphs(port: int, namespace: str | None = None) -> int:
     domain, window = ros_domain(), Window(port)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     viewer = Viewer(namespace)
-    executor, next_picture, next_search = executor_of(viewer), 0.0, 0.0
+    executor, next_picture, next_search, next_word = executor_of(viewer), 0.0, 0.0, time.monotonic() + PATIENCE
     print(f"robots of ROS domain {domain}: {window.address} (Ctrl-C ends)", flush=True)
     try:
         while True:
@@ -95,6 +108,10 @@ def view_graphs(port: int, namespace: str | None = None) -> int:
             if now >= next_search:
                 next_search = now + LOOK_FOR_TOPICS
                 viewer.look_for_topics()
+            if now >= next_word:
+                next_word = math.inf
+                if missing := viewer.missing():
+                    print(f"ROS domain {domain}: {missing}", flush=True)
             if now >= next_picture:
                 next_picture = now + PICTURE
                 viewer.look_at_clock()

@@ -110,8 +110,23 @@ def test_one_robot_can_be_chosen_and_one_that_is_no_use_disturbs_nobody():
         robots.say("/b/twin/tip", PoseStamped())
         robots.say("/b/imu/data", Imu(orientation_covariance=np.array([-1.0, *np.zeros(8)])))  # of no filter
 
+    assert "no robot yet" in robots.viewer.missing()
     robots.until(lambda looks: "b" in looks and looks["b"].tip is not None, say)
+    assert robots.viewer.missing() == ""
     rounds = iter(range(20))
     robots.until(lambda looks: next(rounds, None) is None, say)
     assert set(robots.viewer.looks) == {"b"} and robots.viewer.looks["b"].base is None
+    robots.close()
+
+
+def test_where_the_wanted_robot_is_not_there_it_is_said_who_is():
+    robots = Robots("slnder")
+
+    def say():
+        robots.say("/lab/slender/twin/tip", PoseStamped())
+        robots.say("/arm/twin/tip", PoseStamped())
+        robots.say("/arm/plate/imu/data", Imu())
+
+    robots.until(lambda looks: len(robots.viewer.there) == 2, say)
+    assert robots.viewer.missing() == "nothing of 'slnder' yet; there are arm, lab/slender"
     robots.close()
