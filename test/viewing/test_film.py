@@ -128,6 +128,21 @@ def test_a_long_film_is_thinned_until_it_fits(tmp_path, monkeypatch):
     assert film.duration == pytest.approx(5.9, abs=0.8)
 
 
+def test_a_thinned_body_and_its_tip_are_of_one_moment(tmp_path, monkeypatch):
+    said = []
+    for k in range(60):
+        shift = 1e-3 * k
+        said += [(0.1 * k, "/left/body", marker(np.tile(tetrahedron(shift), (20, 1))))]
+        said += [(0.1 * k, "/left/twin/tip", pose((0.0, 0.0, 0.1 + shift)))]
+    monkeypatch.setattr(film_module, "MOST", 40_000)
+    film = Film(write(tmp_path / "bag", [*said, (9.0, "/left/twin/tip", pose((0.0, 0.0, 0.3)))]))
+    assert len({film.at(0.1 * k)["left"].body[0, 2] for k in range(60)}) < 20
+    for k in range(60):
+        look = film.at(0.1 * k + 0.01)["left"]
+        assert look.tip is None or look.tip.position[2] - look.body[0, 2] == pytest.approx(0.1, abs=1e-7)
+    assert film.at(9.1)["left"].tip.position[2] == 0.3 and film.at(9.1)["left"].body[0, 2] > 0.05
+
+
 def test_lines_take_memory_as_well(tmp_path, monkeypatch):
     lines = marker(np.zeros((4, 3)), name="struts", kind=5)
     array = of("visualization_msgs/msg/MarkerArray", markers=[lines])

@@ -11,10 +11,11 @@ import numpy as np
 from soft_twin.errors import InputError, RecordingError
 from soft_twin.files import one_line
 from soft_twin.recording.reader import Stored, read_stored
-from soft_twin.viewing.look import Lines, Look, Topic, shown_topics, topic_of
+from soft_twin.viewing.look import TOPICS, Lines, Look, Topic, shown_topics, topic_of
 
 PERIOD = 0.04  # [s] between two moments of a topic that are kept
-MOST = 200 * 10**6  # [bytes] of a topic; beyond, every second moment is left out
+MOST = 200 * 10**6  # [bytes] of a topic; beyond, periods are twice as long
+BODIES = (TOPICS["body"], TOPICS["markers"])  # of which moments are left out first
 SMALL = 500  # [bytes] of a pose, or of words
 
 logger = logging.getLogger(__name__)
@@ -54,12 +55,14 @@ class Film:
         self.duration = 1e-9 * (max(times[-1] for times in drawn) - self._start)
 
     def at(self, seconds: float) -> dict[str, Look]:
-        """How each robot looked so long after the beginning."""
+        """How each robot looked so long after the beginning, all of it at one moment, the newest that is kept."""
         moment = self._start + round(1e9 * seconds)
-        looks = {robot: Look() for robot in self.robots}
+        looks, kept = {robot: Look() for robot in self.robots}, dict.fromkeys(self.robots, moment)
+        for robot, track in self._tracks:
+            kept[robot] = min(kept[robot], track.kept(moment))
         silent: dict[str, float] = {}
         for robot, track in self._tracks:
-            track.show(looks[robot], moment)
+            track.show(looks[robot], kept[robot])
             if track.draws:
                 silent[robot] = min(silent.get(robot, math.inf), track.silent(moment))
         for robot, look in looks.items():
@@ -101,13 +104,14 @@ class _Track:
         return self._topic.draws
 
     def take(self, message: Stored) -> None:
-        if self._newest is not None and self._number(message) != self._number(self._newest):
+        if self._newest is not None and message.log_time // self._length != self._newest.log_time // self._length:
             self.end()
         self._newest = message
 
-    def _number(self, message: Stored) -> int:
-        """Of its period."""
-        return message.log_time // round(1e9 * self._period)
+    @property
+    def _length(self) -> int:
+        """Of a period [ns]."""
+        return round(1e9 * self._period)
 
     def end(self) -> None:
         """Keep what is newest."""
@@ -125,14 +129,26 @@ class _Track:
         self.times.insert(at, message.log_time)
         self._said.insert(at, said)
         self._size += _size_of(said)
-        if self._size > MOST:
-            self.times, self._said = self.times[::2], self._said[::2]
-            self._size, self._period = sum(map(_size_of, self._said)), 2.0 * self._period
+        while self._size > MOST and len(self.times) > 1:
+            self._thin()
+
+    def _thin(self) -> None:
+        """Of each period, of twice the length from now on, keep the oldest: so the film begins where it did."""
+        self._period *= 2.0
+        oldest = {time // self._length: at for at, time in reversed(list(enumerate(self.times)))}
+        kept = sorted(oldest.values())
+        self.times, self._said = [self.times[at] for at in kept], [self._said[at] for at in kept]
+        self._size = sum(map(_size_of, self._said))
 
     def show(self, look: Look, moment: int) -> None:
         """Put what it had said by then into a look."""
         if (count := bisect_right(self.times, moment)) > 0:
             self._topic.show(look, self._said[count - 1])
+
+    def kept(self, moment: int) -> int:
+        """When the newest body by then was said, where bodies were left out; else that moment."""
+        left_out = self._topic in BODIES and self._period > PERIOD and self.silent(moment) < self._period
+        return self.times[bisect_right(self.times, moment) - 1] if left_out else moment
 
     def silent(self, moment: int) -> float:
         """For how long it had said nothing by then, at the least [s]; infinite before it began."""
