@@ -109,6 +109,18 @@ def test_a_robot_that_says_nothing_more_is_silent(tmp_path):
     assert film.at(6.0)["left"].silent == pytest.approx(4.1, abs=0.05) and film.at(6.0)["lab/right"].silent < 0.1
 
 
+def test_where_the_clock_was_set_the_film_goes_on(tmp_path, caplog):
+    """As by a computer that learns the time while it records."""
+    later = [(5e8 + second, topic, message) for second, topic, message in moving()]
+    path = write(tmp_path / "bag", [*moving(), *later])
+    with caplog.at_level(logging.WARNING):
+        film = Film(path)
+    assert "for 5e+08 s nobody said anything, as where a clock was set" in caplog.text
+    assert film.duration == pytest.approx(3.8) and film.at(1.95)["left"].silent < 0.1
+    shown = [film.at(0.1 * k + 0.01)["left"].body[0, 2] for k in (0, 10, 18, 19, 20, 30, 38)]
+    np.testing.assert_allclose(shown, [0.0, 0.01, 0.018, 0.0, 0.001, 0.011, 0.019], atol=1e-7)
+
+
 @pytest.mark.parametrize("message", [imu((0.0, 0.0, 0.0, 0.0)), imu((0.0, 0.0, 0.0, 1.0), told=False)])
 def test_what_a_filterless_imu_says_turns_nothing(tmp_path, message):
     turned = imu((1.0, 0.0, 0.0, 0.0))

@@ -3,6 +3,8 @@
 import logging
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from soft_twin.viewing.look import TOPICS, Lines, Look, Topic, shown_topics, top
 PERIOD = 0.04  # [s] between two moments of a topic that are kept
 MOST = 200 * 10**6  # [bytes] of a topic; beyond, periods are twice as long
 BODIES = (TOPICS["body"], TOPICS["markers"])  # of which moments are left out first
+LEAP = 3600 * 10**9  # [ns] in which nobody said anything: no pause of a robot
 SMALL = 500  # [bytes] of a pose, or of words
 
 logger = logging.getLogger(__name__)
@@ -48,9 +51,10 @@ class Film:
             raise RecordingError(f"{path}: nothing of '{one_line(wanted)}' that can be shown; it has {others}")
         self.robots = there if wanted is None else [wanted]
         self._tracks = [(robot, tracks[name]) for name, (robot, _) in shown.items() if robot in self.robots]
-        drawn = [track.times for _, track in self._tracks if track.times and track.draws]
-        if not drawn:
+        if not any(track.times and track.draws for _, track in self._tracks):
             raise RecordingError(f"{path}: nothing of {', '.join(map(one_line, self.robots))} can be shown")
+        _cut_leaps(path, [track for _, track in self._tracks])
+        drawn = [track.times for _, track in self._tracks if track.times and track.draws]
         self._start = min(times[0] for times in drawn)
         self.duration = 1e-9 * (max(times[-1] for times in drawn) - self._start)
 
@@ -68,6 +72,20 @@ class Film:
         for robot, look in looks.items():
             look.silent = silent[robot]
         return looks
+
+
+def _cut_leaps(path: str | Path, tracks: Sequence["_Track"]) -> None:
+    """Leave out long times in which nobody said anything, and say so."""
+    cut, left_out = {}, 0  # [ns] by times, before each of them
+    times = sorted({time for track in tracks for time in track.times})
+    for earlier, time in pairwise([times[0], *times]):
+        left_out += time - earlier if time - earlier > LEAP else 0
+        cut[time] = left_out
+    if left_out:
+        told = "%s: for %.4g s nobody said anything, as where a clock was set or files were joined: left out"
+        logger.warning(told, path, 1e-9 * left_out)
+        for track in tracks:
+            track.times = [time - cut[time] for time in track.times]
 
 
 def _tracks(path: str | Path) -> dict[str, "_Track"]:
