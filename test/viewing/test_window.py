@@ -201,6 +201,14 @@ def test_a_browser_looks_at_a_small_robot_beside_a_large_one_and_the_others_look
     assert 0.1 < far(3, "/left") < 0.5 and far(5, "/left") > 3.0
 
 
+@pytest.mark.parametrize("size", [0.003, 0.1, 30.0])
+def test_a_camera_sees_the_whole_of_a_robot_of_any_size(window, size):
+    window.show({"left": look(size)})
+    camera = window._server.initial_camera
+    near, far = (edge(np.linalg.norm(block(size) - camera.position, axis=1)) for edge in (np.min, np.max))
+    assert camera.near < 0.1 * near and camera.far > 10.0 * far
+
+
 class Film:
     """Of one body that rises by a millimetre a second."""
 

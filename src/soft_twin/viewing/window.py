@@ -21,6 +21,7 @@ APART = 1.5  # times the largest robot's size: between robots, side by side
 CELLS = 10  # of the ground, across a robot's size
 BELOW = 1.05  # times its size: the ground below the base of a robot that may be turned
 SMALLEST = 1e-3  # [m] size of a robot
+NEAREST, FARTHEST = 0.01, 1000.0  # that a camera sees, of what it looks at
 SILENT = 1.0  # [s] after which a robot's picture is an old one
 AS_IT_IS = np.array([1.0, 0.0, 0.0, 0.0])  # w, x, y, z
 ALL = "all robots"  # no robot of a graph is called so: names in ROS have no spaces
@@ -117,6 +118,7 @@ class Window:
         middle = np.mean([robot.position for robot in (chosen[0], chosen[-1])], axis=0)
         size = max(robot.size for robot in chosen)
         far = size + float(np.linalg.norm(chosen[-1].position - middle))
+        camera.near, camera.far = NEAREST * far, FARTHEST * far
         camera.position = middle + far * np.array([1.2, -1.6, 0.9])
         camera.look_at = middle + [0.0, 0.0, 0.0 if self._turned else 0.4 * size]
 
