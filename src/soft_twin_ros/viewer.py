@@ -15,6 +15,7 @@ from rclpy.subscription import Subscription
 from soft_twin.errors import InputError, RecordingError
 from soft_twin.files import one_line
 from soft_twin.viewing.look import Look, Topic, shown_topics
+from soft_twin.viewing.over_time import LastMinute
 from soft_twin.viewing.window import Window
 from soft_twin_ros.any_topic import matching, message_class
 from soft_twin_ros.domain import ros_domain
@@ -98,6 +99,7 @@ def view_graphs(port: int, namespace: str | None = None) -> int:
     end_with_parent()
     os.nice(NICE)
     domain, window = ros_domain(), Window(port)
+    last_minute = LastMinute(window.gui)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     viewer = Viewer(namespace)
     executor, next_picture, next_search, next_word = executor_of(viewer), 0.0, 0.0, time.monotonic() + PATIENCE
@@ -116,6 +118,7 @@ def view_graphs(port: int, namespace: str | None = None) -> int:
                 next_picture = now + PICTURE
                 viewer.look_at_clock()
                 window.show(viewer.looks)
+                last_minute.take(now, viewer.looks)
             executor.spin_once(timeout_sec=max(next_picture - time.monotonic(), 0.0))
     finally:
         window.close()

@@ -4,7 +4,7 @@ import logging
 
 import numpy as np
 import pytest
-from filmed import header, imu, marker, of, pose, tetrahedron, write
+from filmed import TYPES, header, imu, marker, of, pose, tetrahedron, write
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import RecordingError
@@ -101,6 +101,21 @@ def test_of_two_messages_at_once_the_newer_one_holds(tmp_path):
     assert film.at(0.9)["left"].told["phase"] == "without"
 
 
+def tensions(values):
+    kept = {"position": np.zeros(0), "velocity": np.zeros(0), "effort": np.array(values, dtype=float)}
+    return TYPES["sensor_msgs/msg/JointState"](header(), name=[f"c{k}" for k, _ in enumerate(values)], **kept)
+
+
+def test_what_cables_say_can_be_read_and_drawn(tmp_path):
+    rows = ((0.3, (0.5, 2.0)), (0.7, ()), (1.1, np.arange(40.0)))
+    said = [(second, "/left/cables/state", tensions(row)) for second, row in rows]
+    film = Film(write(tmp_path / "bag", sorted(moving() + said, key=lambda each: each[0])))
+    few, none, many = (film.at(second)["left"].told["tensions"] for second in (0.5, 0.9, 1.3))
+    assert str(few) == "0.50, 2.00 N of c0, c1" and few.curves == {"c0": 0.5, "c1": 2.0}
+    assert str(none) == "" and none.curves == {}
+    assert str(many) == "0.00 … 39.00 N of 40" and many.curves == {"least": 0.0, "largest": 39.0}
+
+
 def test_a_robot_that_says_nothing_more_is_silent(tmp_path):
     other = [(5.0 + second, topic, message) for second, topic, message in moving(name=RIGHT)]
     film = Film(write(tmp_path / "bag", [*moving(), (4.0, "/left/imu/data", imu((0.0, 0.0, 0.0, 1.0))), *other]))
@@ -162,6 +177,14 @@ def test_lines_take_memory_as_well(tmp_path, monkeypatch):
     monkeypatch.setattr(film_module, "MOST", 20 * (12 * 8 + 12))
     (track,) = (track for _, track in Film(path)._tracks)
     assert len(track.times) <= 20
+
+
+def test_values_take_memory_as_well(tmp_path, monkeypatch):
+    said = [(0.1 * k, "/left/cables/state", tensions(np.full(40, float(k)))) for k in range(60)]
+    path = write(tmp_path / "bag", sorted(moving(6.0) + said, key=lambda each: each[0]))
+    monkeypatch.setattr(film_module, "MOST", 40_000)
+    film = Film(path)
+    assert 4 < len({film.at(0.1 * k)["left"].told["tensions"].values for k in range(60)}) < 20
 
 
 def test_one_message_that_is_none_is_told_once_and_left_out(tmp_path, caplog):

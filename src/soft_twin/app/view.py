@@ -5,13 +5,17 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from soft_twin.errors import UsageError
 from soft_twin.files import one_line
 from soft_twin.viewing.film import Film
+from soft_twin.viewing.over_time import OverTime, numbers_of
 from soft_twin.viewing.window import PORT, Window, check_viewable
 
 PICTURE = 0.04  # [s] between two pictures
 STEP = 0.01  # [s] of the slider
+MOMENTS = 500  # of a film that are drawn over time
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
 
@@ -64,6 +68,7 @@ class Player:
 
     Attributes:
         now: second of the film that is shown.
+        over_time: plots of what its robots say.
     """
 
     def __init__(self, window: Window, film: Film):
@@ -72,6 +77,10 @@ class Player:
         self._speed = window.gui.add_dropdown("speed", SPEEDS, initial_value="1")
         self._slider = window.gui.add_slider("time [s]", 0.0, max(round(film.duration, 2), STEP), STEP, 0.0)
         self._slider.on_update(self._moved)
+        times = np.linspace(0.0, film.duration, MOMENTS)
+        said = [{robot: numbers_of(look) for robot, look in film.at(moment).items()} for moment in times]
+        self.over_time = OverTime(window.gui, (0.0, film.duration))
+        self.over_time.show(times, said)
         window.show(film.at(self.now))
 
     def go_on(self, seconds: float) -> None:

@@ -13,13 +13,13 @@ import numpy as np
 from soft_twin.errors import InputError, RecordingError
 from soft_twin.files import one_line
 from soft_twin.recording.reader import Stored, read_stored
-from soft_twin.viewing.look import TOPICS, Lines, Look, Topic, shown_topics, topic_of
+from soft_twin.viewing.look import TOPICS, Lines, Look, Row, Topic, shown_topics, topic_of
 
 PERIOD = 0.04  # [s] between two moments of a topic that are kept
 MOST = 200 * 10**6  # [bytes] of a topic; beyond, periods are twice as long
 BODIES = (TOPICS["body"], TOPICS["markers"])  # of which moments are left out first
 LEAP = 3600 * 10**9  # [ns] in which nobody said anything: no pause of a robot
-SMALL = 500  # [bytes] of a pose, or of words
+SMALL, VALUE = 500, 100  # [bytes] of a pose, or of words; of a value and its name
 
 logger = logging.getLogger(__name__)
 
@@ -180,4 +180,6 @@ def _size_of(said: Any) -> int:
         return said.nbytes
     if isinstance(said, dict):
         return sum(map(_size_of, said.values()))
+    if isinstance(said, Row):
+        return SMALL + VALUE * len(said.values)
     return said.segments.nbytes + said.colours.nbytes if isinstance(said, Lines) else SMALL

@@ -1,6 +1,6 @@
 """How a robot looks at a moment, by the newest that each of its topics has said."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from soft_twin.viewing.marker_bytes import marker_points
 UNIT = 1e-3  # by which a unit quaternion's length may differ from 1
 NO_ORIENTATION = -1.0  # by sensor_msgs/Imu, where its covariance begins with it
 LINE_LIST, ADD = 5, 0  # of a visualization_msgs/Marker: its type and action
+SILENT = 1.0  # [s] after which a robot's picture is an old one
 MOST_VALUES = 9  # of a row that is read
 
 
@@ -37,6 +38,29 @@ class Lines:
     colours: np.ndarray
 
 
+@dataclass(frozen=True)
+class Row:
+    """Values in a row [unit], and whose they are; as text of many the least and the largest, of none nothing."""
+
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    unit: str
+
+    @property
+    def curves(self) -> dict[str, float]:
+        """What is drawn over time: of many the least and the largest."""
+        if len(self.values) > MOST_VALUES:
+            return {"least": min(self.values), "largest": max(self.values)}
+        return dict(zip(self.names, self.values, strict=False))
+
+    def __str__(self) -> str:
+        if not self.values:
+            return ""
+        if len(self.values) > MOST_VALUES:
+            return f"{min(self.values):.2f} … {max(self.values):.2f} {self.unit} of {len(self.values)}"
+        return f"{', '.join(f'{value:.2f}' for value in self.values)} {self.unit} of {', '.join(self.names)}"
+
+
 @dataclass
 class Look:
     """What is known of a robot, in its base_link; empty where nothing is.
@@ -58,7 +82,7 @@ class Look:
     true_tip: Pose | None = None
     surfaces: dict[str, np.ndarray] = field(default_factory=dict)
     base: np.ndarray | None = None
-    told: dict[str, str] = field(default_factory=dict)
+    told: dict[str, str | Row] = field(default_factory=dict)
     silent: float = 0.0
 
     @property
@@ -102,7 +126,7 @@ def _wanted(look: Look, points: np.ndarray) -> None:
     look.surfaces["target"] = points
 
 
-def _status(look: Look, told: dict[str, str]) -> None:
+def _status(look: Look, told: Mapping[str, str | Row]) -> None:
     look.told |= told
 
 
@@ -164,15 +188,6 @@ def _words(message: Any) -> dict[str, str]:
     return {"solver": doing, "limits that bind": ", ".join(message.active_limits)}
 
 
-def _numbers(names: Sequence[str], values: Sequence[float], factor: float, unit: str) -> str:
-    """Values in a row, and whose they are; of many the least and the largest; of none nothing."""
-    if not len(values):
-        return ""
-    if len(values) > MOST_VALUES:
-        return f"{factor * min(values):.2f} … {factor * max(values):.2f} {unit} of {len(values)}"
-    return f"{', '.join(f'{factor * value:.2f}' for value in values)} {unit} of {', '.join(names)}"
-
-
 @dataclass(frozen=True)
 class Topic:
     """What a topic says of a look.
@@ -207,12 +222,14 @@ TOPICS: Mapping[str, Topic] = {
     "run/phase": Topic(("std_msgs/msg/String",), lambda message: {"phase": message.data}, _status),
     "cables/state": Topic(
         ("sensor_msgs/msg/JointState",),
-        lambda message: {"tensions": _numbers(message.name, message.effort, 1.0, "N")},
+        lambda message: {"tensions": Row(tuple(message.name), tuple(message.effort), "N")},
         _status,
     ),
     "chambers/state": Topic(
         ("soft_twin_msgs/msg/Pressures",),
-        lambda message: {"pressures": _numbers(message.names, message.pressures, 1e-3, "kPa")},
+        lambda message: {
+            "pressures": Row(tuple(message.names), tuple(1e-3 * value for value in message.pressures), "kPa")
+        },
         _status,
     ),
 }

@@ -12,7 +12,7 @@ import numpy as np
 
 from soft_twin.errors import UsageError
 from soft_twin.files import one_line
-from soft_twin.viewing.look import Look
+from soft_twin.viewing.look import SILENT, Look
 
 HOST = "127.0.0.1"
 PORT = 8080
@@ -22,7 +22,6 @@ CELLS = 10  # of the ground, across a robot's size
 BELOW = 1.05  # times its size: the ground below the base of a robot that may be turned
 SMALLEST = 1e-3  # [m] size of a robot
 NEAREST, FARTHEST = 0.01, 1000.0  # that a camera sees, of what it looks at
-SILENT = 1.0  # [s] after which a robot's picture is an old one
 AS_IT_IS = np.array([1.0, 0.0, 0.0, 0.0])  # w, x, y, z
 ALL = "all robots"  # no robot of a graph is called so: names in ROS have no spaces
 LEGEND = "short, thick axes: the twin's tip; long, thin ones: the true tip; green: the target; blue: what is predicted"
@@ -247,7 +246,7 @@ def _in_words(name: str, look: Look) -> str:
     told = dict(look.told)
     if np.isfinite(look.error):
         told["tip from its target"] = f"{1e3 * look.error:.2f} mm"
-    lines = [*_silence(look), *(f"{what}: {_plain(text)}" for what, text in told.items() if text)]
+    lines = [*_silence(look), *(f"{what}: {_plain(text)}" for what, said in told.items() if (text := str(said)))]
     return "\n".join([f"**{_plain(name)}**", *(f"- {line}" for line in lines)])
 
 
