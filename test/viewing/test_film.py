@@ -124,6 +124,15 @@ def test_a_robot_that_says_nothing_more_is_silent(tmp_path):
     assert film.at(6.0)["left"].silent == pytest.approx(4.1, abs=0.05) and film.at(6.0)["lab/right"].silent < 0.1
 
 
+def test_two_recordings_of_one_time_are_told_as_such(tmp_path, caplog):
+    once, twice = write(tmp_path / "once", moving()), write(tmp_path / "twice", [*moving(), *moving()])
+    with caplog.at_level(logging.WARNING):
+        Film(once)
+        assert caplog.text == ""
+        Film(twice)
+    assert "log times go back by 1.9 s in it, as where a clock was set or files were joined" in caplog.text
+
+
 def test_where_the_clock_was_set_the_film_goes_on(tmp_path, caplog):
     """As by a computer that learns the time while it records."""
     later = [(5e8 + second, topic, message) for second, topic, message in moving()]

@@ -184,13 +184,17 @@ def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str,
             count = size = 0
     _convert(path, gathered)
     found = {topic: rows.series() for topic, rows in sorted(gathered.items())}
-    back = 1e-9 * max((rows.back for rows in gathered.values()), default=0)
-    if back > BACK:
+    tell_back(path, max((rows.back for rows in gathered.values()), default=0))
+    return found
+
+
+def tell_back(path: str | Path, back: int) -> None:
+    """Warn where log times of a topic go back by so long [ns], as they do not where one recorder wrote them."""
+    if back > 1e9 * BACK:
         logger.warning(
             "%s: log times go back by %.4g s in it, as where a clock was set or files were joined: in their order "
-            "messages count", path, back
+            "messages count", path, 1e-9 * back
         )  # fmt: skip
-    return found
 
 
 def _convert(path: str | Path, gathered: Mapping[str, "_Gathered"]) -> None:

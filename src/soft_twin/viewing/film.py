@@ -12,7 +12,7 @@ import numpy as np
 
 from soft_twin.errors import InputError, RecordingError
 from soft_twin.files import one_line
-from soft_twin.recording.reader import Stored, read_stored
+from soft_twin.recording.reader import Stored, read_stored, tell_back
 from soft_twin.viewing.look import TOPICS, Lines, Look, Row, Topic, shown_topics, topic_of
 
 PERIOD = 0.04  # [s] between two moments of a topic that are kept
@@ -99,6 +99,7 @@ def _tracks(path: str | Path) -> dict[str, "_Track"]:
             track.take(message)
     for track in tracks.values():
         track.end()
+    tell_back(path, max((track.back for track in tracks.values()), default=0))
     return tracks
 
 
@@ -108,13 +109,14 @@ class _Track:
     Attributes:
         kind: type of its messages.
         times: when [ns], ascending.
+        back: by how much a message came before the latest one until then, at most [ns].
     """
 
     def __init__(self, topic: Topic, kind: str):
-        self.kind, self.times = kind, []
+        self.kind, self.times, self.back = kind, [], 0
         self._topic, self._said = topic, []
         self._newest: Stored | None = None  # of a period that may go on
-        self._period, self._size, self._told = PERIOD, 0, False
+        self._period, self._size, self._told, self._latest = PERIOD, 0, False, 0
 
     @property
     def draws(self) -> bool:
@@ -125,6 +127,8 @@ class _Track:
         if self._newest is not None and message.log_time // self._length != self._newest.log_time // self._length:
             self.end()
         self._newest = message
+        self._latest = max(self._latest, message.log_time)
+        self.back = max(self.back, self._latest - message.log_time)
 
     @property
     def _length(self) -> int:
