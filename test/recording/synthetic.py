@@ -66,8 +66,10 @@ class Recorder:
         self._namespace = namespace
         self._encoders = {}
 
-    def add(self, topic: str, type_name: str, stamp: float, content: dict, delay: float = 0.0) -> None:
-        """A message measured at `stamp` and published and received `delay` later."""
+    def add(
+        self, topic: str, type_name: str, stamp: float, content: dict, delay: float = 0.0, resent: float = 0.0
+    ) -> None:
+        """A message measured at `stamp`, published `delay` later and received `resent` after that."""
         if topic not in self._encoders:
             text = definition(type_name, [self._share])
             name = topic if topic.startswith("/") else f"/{self._namespace}/{topic}"
@@ -78,7 +80,7 @@ class Recorder:
         header = {"header": {"stamp": {"sec": when // 10**9, "nanosec": when % 10**9}, "frame_id": "base_link"}}
         stamped = "Header header" in TYPES[type_name.replace("/msg/", "/")]
         sent = when + round(1e9 * delay)
-        self.writer.write(channel, encode(header | content if stamped else content), sent, sent)
+        self.writer.write(channel, encode(header | content if stamped else content), sent + round(1e9 * resent), sent)
 
     def close(self) -> None:
         self.writer.close()

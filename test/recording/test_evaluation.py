@@ -224,6 +224,16 @@ def test_a_stretch_of_time_that_was_recorded_twice_is_refused(tmp_path, robot, s
             evaluate(tmp_path / "set_back.mcap", robot)
 
 
+def test_messages_that_were_lost_and_sent_again_are_not_of_a_clock_that_was_set_back(tmp_path, robot, caplog):
+    recorder = Recorder(tmp_path / "resent.mcap")
+    for time in range(10):
+        resent = 3.5 if time == 4 else 0.0
+        recorder.add("solver/status", SOLVER_STATUS, time, solver_status(0.004), resent=resent)
+    recorder.close()
+    assert evaluate(tmp_path / "resent.mcap", robot).solves == 10
+    assert "log times go back" not in caplog.text
+
+
 def test_two_runs_in_one_recording_are_refused(tmp_path, robot):
     recorder = Recorder(tmp_path / "two.mcap")
     for i, name in enumerate(["without", "with"] * 2):

@@ -28,7 +28,7 @@ ZSTD = b"\x28\xb5\x2f\xfd"  # with which what is compressed by it begins
 MAX_ARRAYS = 600 * 10**6  # [bytes] of all arrays of a recording
 BLOCK = 4096  # messages that become arrays at once
 BLOCK_SIZE = 4 * 2**20  # [bytes] of messages that become arrays at once, however few they are
-BACK = 1.0  # [s] by which log times of a topic go back without being told
+BACK = 1.0  # [s] by which log times of a topic, and the times at which it was sent, go back without being told
 MOST_NAMES = 1000  # columns of a topic
 NAMED_BY = {
     "sensor_msgs/msg/JointState": "name",
@@ -90,7 +90,8 @@ class Series:
         names: of the columns, where the type names them (joints, points).
         fields: the arrays by name, see FIELDS; `series["position"]` is short for `series.fields["position"]`.
         twice: how long a stretch of log times is that was recorded twice [ns], and whose messages are mixed: the clock
-            was set back by more than BACK, or files of one time were joined.
+            was set back by more than BACK, or files of one time were joined. Messages that were lost and sent again are
+            received late, but in the order in which they were sent.
     """
 
     type_name: str
@@ -266,7 +267,7 @@ class _Gathered:
 
     Attributes:
         size: of the arrays [bytes].
-        back: by how much a log time is before an earlier row's, known with `series` [ns].
+        back: by how much a row is before an earlier one in log and publish time, known with `series` [ns].
     """
 
     def __init__(self, path: str | Path, first: Stored):
@@ -334,17 +335,20 @@ class _Gathered:
     def series(self) -> Series:
         """All of the topic that has become rows."""
         whole = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
-        self.back = int(np.max(np.maximum.accumulate(whole["/log"]) - whole["/log"]))
-        twice = _recorded_twice(whole["/log"])
+        times = np.array([whole["/log"], whole["/publish"]])
+        self.back = int(np.max(np.min(np.maximum.accumulate(times, axis=1) - times, axis=0)))
+        twice = _recorded_twice(*times)
         order = np.argsort(whole["/log"], kind="stable")
         whole = {name: values[order] for name, values in whole.items()}
         times = (whole.pop(name) for name in ("/log", "/publish", "/stamp"))
         return Series(self._type_name, *times, names=self._names, fields=whole, twice=twice)
 
 
-def _recorded_twice(log: np.ndarray) -> int:
-    """How long a stretch is that parts of log times [ns], between steps back by more than BACK, have in common."""
-    starts = np.flatnonzero(np.diff(log, prepend=log[0]) < -1e9 * BACK)
+def _recorded_twice(log: np.ndarray, publish: np.ndarray) -> int:
+    """How long a stretch is that parts of log times [ns] have in common, between steps back by more than BACK of both
+    these and the times at which messages were sent."""
+    steps = np.maximum(np.diff(log, prepend=log[0]), np.diff(publish, prepend=publish[0]))
+    starts = np.flatnonzero(steps < -1e9 * BACK)
     parts = sorted((int(part.min()), int(part.max())) for part in np.split(log, starts))
     ends = itertools.accumulate((end for _, end in parts), max)
     common = (min(before, end) - start for before, (start, end) in zip(ends, parts[1:], strict=False))
