@@ -6,6 +6,8 @@ from synthetic import Recorder, pose, shape, solver_status, xyzw
 
 from soft_twin.errors import RecordingError
 from soft_twin.recording.evaluation import evaluate, inclination, vertical_plane
+from soft_twin.recording.reader import Series
+from soft_twin.recording.recorded_run import Run
 from soft_twin.recording.report import summary
 
 SOLVER_STATUS = "soft_twin_msgs/msg/SolverStatus"
@@ -186,6 +188,14 @@ def test_without_truth_there_are_no_poses(tmp_path, robot):
     assert evaluation.poses == ()
     assert np.isnan(evaluation.correlation)
     np.testing.assert_allclose(evaluation.twin_latency.values, [0.01])
+
+
+def test_a_curve_is_in_memory_once_however_many_holds_keep_points_of_it():
+    times, tips = np.arange(5), np.arange(15.0).reshape(5, 3)
+    run = Run({"/a/truth/tip": Series("pose", times, times, times, (), {"position": tips})}, "a", (0.0, 0.0, 0.1))
+    first, second = (run.curve("truth/tip", "position", (3,)).values for _ in range(2))
+    np.testing.assert_array_equal(first, tips)
+    assert np.shares_memory(first, second)
 
 
 def test_a_tip_whose_orientation_is_unknown_has_an_error_and_no_tilt(tmp_path, robot, recwarn):

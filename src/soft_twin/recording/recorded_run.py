@@ -51,6 +51,7 @@ class Run:
     def __init__(self, series: Mapping[str, Series], namespace: str, target: Sequence[float]):
         """`target`: (3,) where the tip should be before the first solve says it [m]."""
         self._target = np.array(target, dtype=float)
+        self._curves: dict[tuple[str, str, tuple[int, ...]], Curve] = {}
         self.series = {name.removeprefix(prefix(namespace)): topic for name, topic in series.items()}
         ends = [(topic.log_time.min(), topic.log_time.max()) for topic in series.values()]
         self.start = min((start for start, _ in ends), default=0)
@@ -60,7 +61,14 @@ class Run:
         return (nanoseconds - self.start) * 1e-9
 
     def curve(self, topic: str, name: str, shape: tuple[int, ...] = ()) -> Curve:
-        """A field over the stamps of its messages; empty, with rows of `shape`, where the topic was not recorded."""
+        """A field over the stamps of its messages; empty, with rows of `shape`, where the topic was not recorded. It is
+        made once: each of many holds keeps points of it."""
+        key = topic, name, shape
+        if key not in self._curves:
+            self._curves[key] = self._curve(topic, name, shape)
+        return self._curves[key]
+
+    def _curve(self, topic: str, name: str, shape: tuple[int, ...]) -> Curve:
         if topic not in self.series or name not in self.series[topic].fields:
             return Curve(np.empty(0), np.empty((0, *shape)))
         series = self.series[topic]
