@@ -1,8 +1,10 @@
+import struct
+
 import numpy as np
 import pytest
 import synthetic_run
 from scipy.spatial.transform import Rotation
-from synthetic import Recorder, pose, shape, solver_status, xyzw
+from synthetic import EPOCH, Recorder, pose, shape, solver_status, xyzw
 
 from soft_twin.errors import RecordingError
 from soft_twin.recording.evaluation import evaluate, inclination, vertical_plane
@@ -188,6 +190,16 @@ def test_without_truth_there_are_no_poses(tmp_path, robot):
     assert evaluation.poses == ()
     assert np.isnan(evaluation.correlation)
     np.testing.assert_allclose(evaluation.twin_latency.values, [0.01])
+
+
+def test_of_what_a_report_does_not_look_into_the_times_alone_are_read(tmp_path, robot):
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("solver/status", SOLVER_STATUS, 0.0, solver_status(0.004))
+    imu = recorder.writer.register("/slender/imu/data", "sensor_msgs/msg/Imu", "")
+    sent = EPOCH + 3 * 10**9
+    recorder.writer.write(imu, b"\0\1\0\0" + struct.pack("<iI", sent // 10**9, sent % 10**9), sent)
+    recorder.close()
+    assert evaluate(tmp_path / "run.mcap", robot).duration == 3.0
 
 
 def test_a_curve_is_in_memory_once_however_many_holds_keep_points_of_it():

@@ -15,6 +15,23 @@ from soft_twin.recording.reader import arrays, read_messages, topic_types
 from soft_twin.recording.storage import is_complete
 from soft_twin.recording.writer import McapWriter
 
+STAMPED_VECTOR = f"""std_msgs/Header header
+geometry_msgs/Vector3 vector
+{80 * "="}
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+{80 * "="}
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+{80 * "="}
+MSG: geometry_msgs/Vector3
+float64 x
+float64 y
+float64 z
+"""
+
 
 @pytest.fixture
 def recorder(tmp_path):
@@ -50,6 +67,27 @@ def test_times_are_whole_nanoseconds(recorder):
     np.testing.assert_array_equal(series.stamp, [EPOCH + 500_000_000])
     np.testing.assert_array_equal(series.log_time, [EPOCH + 750_000_000])
     np.testing.assert_array_equal(series.publish_time, series.log_time)
+
+
+@pytest.mark.parametrize(("begin", "order"), [(b"\0\1\0\0", "<"), (b"\0\0\0\0", ">")])
+def test_of_times_alone_what_follows_the_stamp_is_not_decoded(tmp_path, begin, order):
+    with McapWriter(tmp_path / "run.mcap") as recording:
+        stamped = recording.register("/a", "geometry_msgs/msg/Vector3Stamped", STAMPED_VECTOR)
+        recording.write(stamped, begin + struct.pack(f"{order}iI", 1_700_000_000, 123_456_789), 30, 20)
+        bare = recording.register("/b", "std_msgs/msg/Float64", "float64 data\n")
+        recording.write(bare, begin + struct.pack(f"{order}d", 8.0), 30, 20)
+    series = arrays(tmp_path / "run.mcap", times_alone=["/a", "/b", "/not_there"])
+    assert series["/a"].stamp.tolist() == [1_700_000_000_123_456_789] and series["/a"].fields == {}
+    assert series["/b"].stamp.tolist() == [20] and series["/b"]["data"].tolist() == [8.0]
+    assert [each.log_time.tolist() + each.publish_time.tolist() for each in series.values()] == [[30, 20]] * 2
+
+
+@pytest.mark.parametrize("data", [b"", b"\x28\xb5\x2f\xfd", b"\0\1\0\0\0\0\0"])
+def test_of_times_alone_a_message_without_them_is_refused(tmp_path, data):
+    with McapWriter(tmp_path / "run.mcap") as recording:
+        recording.write(recording.register("/a", "geometry_msgs/msg/Vector3Stamped", STAMPED_VECTOR), data, 30)
+    with pytest.raises(RecordingError, match="a message of '/a' is no geometry_msgs/msg/Vector3Stamped"):
+        arrays(tmp_path / "run.mcap", times_alone=["/a"])
 
 
 def test_a_type_without_a_header_is_stamped_by_its_publication(tmp_path):
@@ -240,7 +278,7 @@ def test_a_truncated_recording_is_read_as_far_as_it_goes(run_path, tmp_path, kep
     assert caplog.text.count("cut off") == 1
 
 
-@pytest.mark.parametrize("joined", [b"", b"\n", None])
+@pytest.mark.parametrize("joined", [b"", b"\x28\xb5\x2f\xfd", b"\n", None])
 def test_what_lies_behind_a_recording_in_its_file_is_told_not_read(run_path, tmp_path, joined, caplog):
     data = run_path.read_bytes()
     path = tmp_path / "joined.mcap"

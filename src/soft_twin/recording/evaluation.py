@@ -39,6 +39,10 @@ WINDOW = 2.0  # [s] length of the windows that a run without holds is cut into
 MOST_WINDOWS = 12
 SLOW = 0.98  # an emulated robot with a pace below this did not keep up with real time
 STALE = 0.5  # [s] a shape farther away in time is not that of the moment
+TIMES_ALONE = (
+    *("imu/data", "imu/data_raw", "imu/temperature", "twin/target", "chambers/joint_state", "truth/cables"),
+    *("truth/chambers", "plate/imu/data", "plate/imu/data_raw", "plate/imu/temperature", "plate/gravity"),
+)  # of which no more is evaluated
 UP = np.array([0.0, 0.0, 1.0])
 
 
@@ -180,11 +184,12 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
         raise UsageError(f"runs of '{robot.name}' are not evaluated: {type(robot).__name__} is not among the kinds")
     topics = topic_types(path).keys()
     namespace = recorded_namespace(path, topics, robot, namespace)
-    own = arrays(path, {topic for topic in topics if topic.startswith(prefix(namespace))})
-    check_types(path, {topic.removeprefix(prefix(namespace)): values for topic, values in own.items()})
+    begin = prefix(namespace)
+    own = arrays(path, {topic for topic in topics if topic.startswith(begin)}, {begin + name for name in TIMES_ALONE})
+    check_types(path, {topic.removeprefix(begin): values for topic, values in own.items()})
     check_not_mixed(path, own.values())
     check_clocks(path, own.values())
-    check_one_run(path, own.get(f"{prefix(namespace)}run/phase"))
+    check_one_run(path, own.get(f"{begin}run/phase"))
     return look(path, robot, source, own, namespace)
 
 

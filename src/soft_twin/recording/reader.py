@@ -6,6 +6,7 @@ Message packages are not needed: a recording carries the definitions of its type
 import contextlib
 import itertools
 import logging
+import struct
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -123,8 +124,14 @@ def read_messages(path: str | Path, topics: Collection[str] | None = None) -> It
         yield Message(each.topic, each.type_name, each.log_time, each.publish_time, each.decode())
 
 
-def read_stored(path: str | Path, topics: Collection[str] | None = None) -> Iterator[Stored]:
+def read_stored(
+    path: str | Path, topics: Collection[str] | None = None, heads: Collection[str] = ()
+) -> Iterator[Stored]:
     """As `read_messages`, for who decodes only some of them, or knows their bytes.
+
+    Args:
+        path, topics: which.
+        heads: topics of types with a header, of whose messages `decode` gives no more than its stamp.
 
     Raises:
         RecordingError: no such recording, nothing that rosbag2 writes, or sizes that no recording has.
@@ -133,6 +140,8 @@ def read_stored(path: str | Path, topics: Collection[str] | None = None) -> Iter
         decoders: dict[int, Callable[[bytes], Any]] = {}
         factory = DecoderFactory()
         for schema, channel, record in stored(file, topics, tell):
+            if channel.topic in heads:
+                decoders[channel.id] = _head
             decode = partial(_decoded, file, schema, channel, record.data, decoders, factory)
             yield Stored(channel.topic, schema.name, record.log_time, record.publish_time, record.data, decode)
 
@@ -157,6 +166,12 @@ def _decoded(
         ) from error
 
 
+def _head(data: bytes) -> SimpleNamespace:
+    """The stamp with which a message that has a header begins, behind the four bytes that say its byte order."""
+    sec, nanosec = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, 4)
+    return SimpleNamespace(header=SimpleNamespace(stamp=SimpleNamespace(sec=sec, nanosec=nanosec)))
+
+
 def _check_begin(data: bytes) -> None:
     """Refuse what is no CDR, which begins with a zero."""
     if data.startswith(ZSTD):
@@ -165,19 +180,27 @@ def _check_begin(data: bytes) -> None:
         raise ValueError(f"it begins with {data[0]:02x}, expected 00 as CDR does")
 
 
-def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str, Series]:
+def arrays(
+    path: str | Path, topics: Collection[str] | None = None, times_alone: Collection[str] = ()
+) -> dict[str, Series]:
     """The recording as arrays by topic; topics of types without a line in FIELDS are left out.
+
+    Args:
+        path, topics: which; all topics where None.
+        times_alone: topics of whose messages nothing but the times is wanted: where these have a header, what follows
+            its stamp is not decoded, and there are no fields.
 
     Raises:
         RecordingError: see `read_messages`; also a message without what its type has, a topic of two types, one of them
             with a line in FIELDS, or arrays beyond MAX_ARRAYS.
     """
     wanted = _known_topics(path, topics)
+    heads = {topic for topic in times_alone if wanted.get(topic) not in HEADLESS}
     gathered: dict[str, _Gathered] = {}
     count = size = 0
-    for each in read_stored(path, wanted):
+    for each in read_stored(path, wanted, heads):
         if each.topic not in gathered:
-            gathered[each.topic] = _Gathered(path, each)
+            gathered[each.topic] = _Gathered(path, each, _event if each.topic in heads else FIELDS[each.type_name])
         gathered[each.topic].add(each)
         count, size = count + 1, size + len(each.data)
         if count == BLOCK or size >= BLOCK_SIZE:
@@ -221,14 +244,14 @@ def _types(path: str | Path, topics: Collection[str] | None) -> list[tuple[str, 
     return [pair for pair in dict.fromkeys(pairs) if topics is None or pair[0] in topics]
 
 
-def _known_topics(path: str | Path, topics: Collection[str] | None) -> set[str]:
-    """Those of `topics`, all where None, whose type has a line in FIELDS.
+def _known_topics(path: str | Path, topics: Collection[str] | None) -> dict[str, str]:
+    """Those of `topics`, all where None, whose type has a line in FIELDS, with that type.
 
     Raises:
         RecordingError: one has messages of another type, too.
     """
     found = _types(path, topics)
-    known = {topic for topic, type_name in found if type_name in FIELDS}
+    known = {topic: type_name for topic, type_name in found if type_name in FIELDS}
     types = {topic: sorted(one_line(name) for other, name in found if other == topic) for topic in known}
     for topic, names in sorted(types.items()):
         if len(names) > 1:
@@ -270,13 +293,14 @@ class _Gathered:
         back: by how much a row is before an earlier one in log and publish time, known with `series` [ns].
     """
 
-    def __init__(self, path: str | Path, first: Stored):
+    def __init__(self, path: str | Path, first: Stored, fields: Callable[..., Any]):
+        """`fields`: makes names and arrays of decoded messages, see FIELDS."""
         self._log: list[int] = []
         self._publish: list[int] = []
         self._data: list[SimpleNamespace] = []
         self.size = self.back = 0
         self._where = f"{path}: '{one_line(first.topic)}'"
-        self._type_name = first.type_name
+        self._type_name, self._fields = first.type_name, fields
         self._names: tuple[str, ...] | None = None
         self._told = False
         self._blocks: list[dict[str, np.ndarray]] = []
@@ -301,7 +325,7 @@ class _Gathered:
         if not data:
             return
         try:
-            names, fields = FIELDS[self._type_name](data, self._names)
+            names, fields = self._fields(data, self._names)
             self._tell_others(data, names)
             fields = {name: _checked(name, values, len(data)) for name, values in fields.items()}
             self._blocks.append(self._times(data) | fields)
@@ -505,3 +529,4 @@ FIELDS = {
     "std_msgs/msg/Float64": _data,
     "std_msgs/msg/String": _data,
 }
+HEADLESS = ("std_msgs/msg/Empty", "std_msgs/msg/Float64", "std_msgs/msg/String")  # of FIELDS
