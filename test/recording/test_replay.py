@@ -306,18 +306,23 @@ def test_a_recording_of_other_actuators_is_refused(path, read):
         read(path, load_robot("neck"), namespace="slender")
 
 
-@pytest.mark.parametrize("topic", ["imu/data_raw", "imu/temperature", "solver/status", "gravity", "twin/tip"])
-def test_a_topic_of_another_type_is_refused(tmp_path, robot, topic):
+@pytest.mark.parametrize(
+    ("kind", "content"), [("std_msgs/msg/Float64", {"data": 1.0}), ("std_msgs/msg/Bool", {"data": True})]
+)
+@pytest.mark.parametrize(
+    "topic", ["imu/data_raw", "imu/temperature", "solver/status", "gravity", "twin/tip", "gravity/reset", "run/phase"]
+)
+def test_a_topic_of_another_type_is_refused(tmp_path, robot, topic, kind, content):
     recorder = Recorder(tmp_path / "run.mcap")
     estimate = GravityEstimator(robot.mounting).update(ImuSample(seconds(0), *imu(0), 40.0))
     if topic != "imu/data_raw":
         _record_sample(recorder, 0, estimate)
     if topic != "solver/status":
         recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", 0.0, solver_status(0.004))
-    recorder.add(topic, "std_msgs/msg/Float64", 0.0, {"data": 1.0})
+    recorder.add(topic, kind, 0.0, content)
     recorder.close()
     for read in (replay, evaluate):
-        with pytest.raises(RecordingError, match=f"'{topic}' is of std_msgs/msg/Float64: expected "):
+        with pytest.raises(RecordingError, match=f"'{topic}' is of {kind}: expected "):
             read(recorder.writer.path, robot)
 
 

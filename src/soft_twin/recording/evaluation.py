@@ -182,11 +182,11 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
     look = next((look for kind, look in LOOKS.items() if isinstance(robot, kind)), None)
     if look is None:
         raise UsageError(f"runs of '{robot.name}' are not evaluated: {type(robot).__name__} is not among the kinds")
-    topics = topic_types(path).keys()
+    topics = topic_types(path)
     namespace = recorded_namespace(path, topics, robot, namespace)
     begin = prefix(namespace)
     own = arrays(path, {topic for topic in topics if topic.startswith(begin)}, {begin + name for name in TIMES_ALONE})
-    check_types(path, {topic.removeprefix(begin): values for topic, values in own.items()})
+    check_types(path, topics, namespace)
     check_not_mixed(path, own.values())
     check_clocks(path, own.values())
     check_one_run(path, own.get(f"{begin}run/phase"))

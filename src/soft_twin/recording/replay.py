@@ -133,7 +133,7 @@ def replay(
         RecordingError: the recording is unreadable, of another robot, or has no raw IMU data, no solves, or none at a
             sample that gives a valid gravity, or a stretch of time twice, or samples of several IMUs.
     """
-    series = _series(path, recorded_namespace(path, topic_types(path), robot, namespace))
+    series = _series(path, robot, namespace)
     check_actuators(path, series["solver/status"], robot)
     kept = _imu_choices(robot).get("temperature_silent_after", TEMPERATURE_KEPT)
     calibration, in_words = _calibration(robot, path) if estimator is None else ("", "")
@@ -214,14 +214,16 @@ def _estimator(robot: DrivenRobot, calibration: str | Path) -> GravityEstimator:
     return build_estimator(robot.mounting, choices.get("estimator", "ekf"), calibration, heater)
 
 
-def _series(path: str | Path, namespace: str) -> dict[str, Series]:
+def _series(path: str | Path, robot: DrivenRobot, namespace: str | None) -> dict[str, Series]:
+    topics = topic_types(path)
+    namespace = recorded_namespace(path, topics, robot, namespace)
     begin = prefix(namespace)
     found = arrays(path, {begin + name for name in INPUTS + OUTPUTS})
+    check_types(path, topics, namespace)
     series = {topic.removeprefix(begin): values for topic, values in found.items()}
     for name in ("imu/data_raw", "solver/status"):
         if name not in series:
             raise RecordingError(f"'{path}' cannot be replayed: it has no messages on {begin}{name}")
-    check_types(path, series)
     check_not_mixed(path, series.values())
     _check_one_imu(path, series["imu/data_raw"])
     status = series["solver/status"]

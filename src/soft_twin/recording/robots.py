@@ -29,6 +29,7 @@ TYPES = {
     "chambers/command": "soft_twin_msgs/msg/Pressures",
     "chambers/state": "soft_twin_msgs/msg/Pressures",
     "gravity": "geometry_msgs/msg/Vector3Stamped",
+    "gravity/reset": "std_msgs/msg/Empty",
     "imu/data_raw": "sensor_msgs/msg/Imu",
     "imu/temperature": "sensor_msgs/msg/Temperature",
     "run/phase": "std_msgs/msg/String",
@@ -38,6 +39,7 @@ TYPES = {
     "truth/pace": "std_msgs/msg/Float64",
     "truth/shape": "soft_twin_msgs/msg/Shape",
     "truth/tip": "geometry_msgs/msg/PoseStamped",
+    "twin/reset": "std_msgs/msg/Empty",
     "twin/tip": "geometry_msgs/msg/PoseStamped",
 }  # of what reports and replays read
 MOST_LOOKED_AT = 2000  # messages until every node has told its health a few times
@@ -106,19 +108,20 @@ def check_actuators(path: str | Path, status: Series | None, robot: DrivenRobot)
         raise RecordingError(f"{path}: recorded of a robot with {there}, but '{robot.name}' has {here}: say --robot")
 
 
-def check_types(path: str | Path, series: Mapping[str, Series]) -> None:
-    """See that topics, by their names in the robot's namespace, are of the types that its nodes give them.
+def check_types(path: str | Path, topics: Mapping[str, str], namespace: str) -> None:
+    """See that topics of a robot are of the types that its nodes give them.
 
     Args:
         path: of the recording, for messages.
-        series: what is recorded of them.
+        topics: the type of each in it, by its full name.
+        namespace: of the robot's.
 
     Raises:
         RecordingError: one is of another type.
     """
     for topic, expected in TYPES.items():
-        if topic in series and series[topic].type_name != expected:
-            raise RecordingError(f"{path}: '{topic}' is of {series[topic].type_name}: expected {expected}")
+        if (found := topics.get(prefix(namespace) + topic, expected)) != expected:
+            raise RecordingError(f"{path}: '{topic}' is of {one_line(found)}: expected {expected}")
 
 
 def recorded_namespace(path: str | Path, topics: Iterable[str], robot: Robot, asked: str | None = None) -> str:
