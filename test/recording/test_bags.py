@@ -367,7 +367,14 @@ def test_nodes_tell_of_which_robot_a_namespace_is(tmp_path, told):
 
 
 @pytest.mark.parametrize(
-    "told", [_health("other/imu_to_gravity", "finger"), _health("right/x", "/etc/a.yaml"), _urdf("x")]
+    "told",
+    [
+        _health("other/imu_to_gravity", "finger"),
+        _health("right/x", "/etc/a.yaml"),
+        _urdf("x"),
+        ("/diagnostics", *_urdf("finger")[1:]),
+        ("robot_description", "std_msgs/msg/Bool", {"data": True}),
+    ],
 )
 def test_what_says_nothing_of_a_namespace_is_not_believed(tmp_path, told):
     path = _of_others(tmp_path / "run.mcap", "right", told)

@@ -11,7 +11,7 @@ from pathlib import Path
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError, SoftTwinError, UsageError
 from soft_twin.files import one_line
-from soft_twin.recording.reader import Series, read_messages, topic_types
+from soft_twin.recording.reader import Series, read_stored, topic_types
 from soft_twin.recording.storage import metadata
 from soft_twin.robots import load_robot
 from soft_twin.robots.base import DrivenRobot, Robot
@@ -221,12 +221,14 @@ def told_robots(path: str | Path, spaces: Iterable[str]) -> dict[str, str]:
     robots = {space: space for space in spaces if _is_robot(space)}
     rest = {space for space in spaces if space not in robots}
     urdfs = {f"{prefix(space)}robot_description": space for space in rest}
-    for message in islice(read_messages(path, {"/diagnostics", *urdfs}), MOST_LOOKED_AT) if rest else ():
-        if message.topic in urdfs:
-            name = URDF_NAME.search(message.data.data)
+    for message in islice(read_stored(path, {"/diagnostics", *urdfs}), MOST_LOOKED_AT) if rest else ():
+        told = []
+        if message.topic in urdfs and message.type_name == "std_msgs/msg/String":
+            name = URDF_NAME.search(message.decode().data)
             told = [(urdfs[message.topic], name[1])] if name else []
-        else:
-            told = [(status.name.rpartition("/")[0].strip("/"), status.hardware_id) for status in message.data.status]
+        elif message.type_name == "diagnostic_msgs/msg/DiagnosticArray":
+            health = message.decode().status
+            told = [(status.name.rpartition("/")[0].strip("/"), status.hardware_id) for status in health]
         robots |= {space: name for space, name in told if space in rest and _is_robot(name)}
         if rest <= robots.keys():
             break
