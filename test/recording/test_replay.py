@@ -1,3 +1,4 @@
+import re
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -7,7 +8,7 @@ import pytest
 import synthetic_run
 from synthetic import EPOCH, Recorder, joints, pose, solver_status, xyz
 
-from soft_twin import load_robot
+from soft_twin import load_robot, parallel
 from soft_twin.app.cli import main
 from soft_twin.driving.cables.winch import Winch
 from soft_twin.errors import RecordingError
@@ -260,6 +261,15 @@ def test_two_runs_at_once_are_refused(path, tmp_path, robot):
             recording.write(number, message.data, time)
     with pytest.raises(RecordingError, match=r"\d+ of its 800 samples are stamped before the one before them"):
         replay(tmp_path / "run.mcap", robot)
+
+
+def test_a_long_replay_says_how_far_it_is(path, robot, monkeypatch, capsys):
+    monkeypatch.setattr(parallel, "LONG", 0.0)
+    monkeypatch.setattr(parallel, "LOG_PERIOD", 0.0)
+    replay(path, robot)
+    told = capsys.readouterr().err
+    for what in ("estimating gravity", "solving"):
+        assert re.search(f"^{what}: 50 %, .* to go$", told, re.MULTILINE)
 
 
 def test_temperatures_whose_stamps_go_back_are_found():

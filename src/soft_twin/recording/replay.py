@@ -21,6 +21,7 @@ from soft_twin.files import is_missing
 from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.targets import ActuationTarget, Target, pose_target
+from soft_twin.parallel import long_work
 from soft_twin.recording.reader import Series, arrays, topic_types
 from soft_twin.recording.recorded_run import check_not_mixed
 from soft_twin.recording.robots import CALIBRATED, METADATA, check_actuators, check_types, prefix, recorded_namespace
@@ -264,13 +265,15 @@ def _samples(series: dict[str, Series], kept: float) -> Iterator[tuple[int, ImuS
 def _estimate(series: dict[str, Series], estimator: Estimator, kept: float) -> list[tuple[int, Any]]:
     """Stamp [ns] and estimate of each sample that gave a valid one."""
     resets = _after_events(series["imu/data_raw"], series.get("gravity/reset"))
-    estimates = []
-    for i, (stamp, sample) in enumerate(_samples(series, kept)):
-        if i in resets:
-            estimator.reset()
-        estimate = estimator.update(sample)
-        if estimate.valid:
-            estimates.append((stamp, estimate))
+    estimates, count = [], len(series["imu/data_raw"])
+    with long_work("estimating gravity") as tell:
+        for i, (stamp, sample) in enumerate(_samples(series, kept)):
+            tell(i / count)
+            if i in resets:
+                estimator.reset()
+            estimate = estimator.update(sample)
+            if estimate.valid:
+                estimates.append((stamp, estimate))
     return estimates
 
 
@@ -287,15 +290,17 @@ def _solve(
     known = np.array([stamp for stamp, _ in estimates], dtype=np.int64)
     estimate_of = dict(zip(*(rows.tolist() for rows in _matched(status.stamp, known)), strict=True))
     solves = []
-    for i in range(len(status)):
-        if i in resets:
-            controller.reset()
-        if i in estimate_of:
-            compensating = bool(status["compensating"][i])
-            controller.aim(_target(controller, status, i))
-            controller.enable(compensating)
-            tick = controller.update(_felt(ahead, estimates, estimate_of[i]))
-            solves.append((int(status.stamp[i]), compensating, tick))
+    with long_work("solving") as tell:
+        for i in range(len(status)):
+            tell(i / len(status))
+            if i in resets:
+                controller.reset()
+            if i in estimate_of:
+                compensating = bool(status["compensating"][i])
+                controller.aim(_target(controller, status, i))
+                controller.enable(compensating)
+                tick = controller.update(_felt(ahead, estimates, estimate_of[i]))
+                solves.append((int(status.stamp[i]), compensating, tick))
     return solves
 
 
