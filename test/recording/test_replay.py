@@ -1,5 +1,6 @@
 import re
 import shutil
+import struct
 from dataclasses import replace
 from functools import partial
 
@@ -260,6 +261,23 @@ def test_two_runs_at_once_are_refused(path, tmp_path, robot):
             number = recording.register(channel.topic, schema.name, schema.data.decode())
             recording.write(number, message.data, time)
     with pytest.raises(RecordingError, match=r"\d+ of its 800 samples are stamped before the one before them"):
+        replay(tmp_path / "run.mcap", robot)
+
+
+def test_two_runs_at_once_whose_samples_take_turns_are_refused(path, tmp_path, robot):
+    late = 5_000_000
+    with McapWriter(tmp_path / "run.mcap") as recording:
+        phases = recording.register("/slender/run/phase", "std_msgs/msg/String", "string data\n")
+        for schema, channel, message in stored(path, None):
+            number = recording.register(channel.topic, schema.name, schema.data.decode())
+            recording.write(number, message.data, message.log_time)
+            if schema.name != "std_msgs/msg/Empty":
+                time = message.log_time + late
+                stamp = struct.pack("<iI", time // 10**9, time % 10**9)
+                recording.write(number, message.data[:4] + stamp + message.data[12:], time)
+        for time in (EPOCH, EPOCH + late):
+            recording.write(phases, b"\0\1\0\0\x05\0\0\0with\0", time)
+    with pytest.raises(RecordingError, match="phase 'with' begins 2 times in it: expected a recording of one run"):
         replay(tmp_path / "run.mcap", robot)
 
 

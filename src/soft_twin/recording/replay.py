@@ -23,7 +23,7 @@ from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.targets import ActuationTarget, Target, pose_target
 from soft_twin.parallel import long_work
 from soft_twin.recording.reader import Series, arrays, topic_types
-from soft_twin.recording.recorded_run import check_not_mixed
+from soft_twin.recording.recorded_run import check_not_mixed, check_one_run
 from soft_twin.recording.robots import CALIBRATED, METADATA, check_actuators, check_types, prefix, recorded_namespace
 from soft_twin.recording.storage import files, metadata
 from soft_twin.robots.base import DrivenRobot
@@ -132,7 +132,7 @@ def replay(
 
     Raises:
         RecordingError: the recording is unreadable, of another robot, or has no raw IMU data, no solves, or none at a
-            sample that gives a valid gravity, or a stretch of time twice, or samples of several IMUs.
+            sample that gives a valid gravity, or a stretch of time twice, or samples of several IMUs, or several runs.
     """
     series = _series(path, robot, namespace)
     check_actuators(path, series["solver/status"], robot)
@@ -219,13 +219,14 @@ def _series(path: str | Path, robot: DrivenRobot, namespace: str | None) -> dict
     topics = topic_types(path)
     namespace = recorded_namespace(path, topics, robot, namespace)
     begin = prefix(namespace)
-    found = arrays(path, {begin + name for name in INPUTS + OUTPUTS})
+    found = arrays(path, {begin + name for name in (*INPUTS, *OUTPUTS, "run/phase")})
     check_types(path, topics, namespace)
     series = {topic.removeprefix(begin): values for topic, values in found.items()}
     for name in ("imu/data_raw", "solver/status"):
         if name not in series:
             raise RecordingError(f"'{path}' cannot be replayed: it has no messages on {begin}{name}")
     check_not_mixed(path, series.values())
+    check_one_run(path, series.get("run/phase"))
     _check_one_imu(path, series["imu/data_raw"])
     status = series["solver/status"]
     if (status["use_orientation"].astype(bool) & np.isnan(status["target"]).any(axis=1)).any():
