@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from soft_twin.interruptions import INTERRUPTIONS, left_to_this_process
+from soft_twin.interruptions import INTERRUPTIONS, interrupted_afterwards, left_to_this_process
 
 CHILD = [sys.executable, "-c", "print('here', flush=True); input()"]
 
@@ -34,3 +34,20 @@ def test_this_process_is_interrupted_afterwards_even_where_the_start_failed():
         assert told == ["interrupted"]
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_waits_for_the_end_of_a_block_even_where_it_fails(number):
+    told = []
+    before = signal.signal(number, lambda *_: told.append("interrupted"))
+    try:
+        with pytest.raises(ValueError, match="failed"), interrupted_afterwards():
+            signal.raise_signal(number)
+            signal.raise_signal(number)
+            assert told == []
+            raise ValueError("failed")
+        assert told == ["interrupted"]
+        signal.raise_signal(number)
+        assert told == ["interrupted"] * 2
+    finally:
+        signal.signal(number, before)

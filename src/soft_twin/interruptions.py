@@ -25,6 +25,26 @@ def left_to_this_process() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def interrupted_afterwards() -> Iterator[None]:
+    """In this block of a second or so Ctrl-C and SIGTERM wait for its end: libraries in C make another error of a
+    KeyboardInterrupt. A mask of signals would not hold them where such a library has threads of its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda number, frame: asked.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in asked[:1]:
+            signal.raise_signal(number)
+
+
+@contextlib.contextmanager
 def ended_as_interrupted() -> Iterator[None]:
     """In this block SIGTERM raises KeyboardInterrupt, once: `timeout` sends it twice. Not where it has a meaning
     already, nor in other threads than the main one, which cannot give it any."""

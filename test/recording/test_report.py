@@ -1,4 +1,5 @@
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from synthetic import Recorder, xyz
 
 from soft_twin.app.cli import main
 from soft_twin.errors import RecordingError
+from soft_twin.recording import report_picture
 from soft_twin.recording.report import table, write_report
 from soft_twin.recording.simulated import SimulatedRecording
 
@@ -90,6 +92,21 @@ def test_the_command_makes_the_report_anew(run_path, tmp_path, capsys):
 def test_a_missing_recording_is_one_line(tmp_path, capsys):
     assert main(["report", str(tmp_path / "gone.mcap")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_interruption_that_the_drawing_library_turns_into_another_error_is_still_one(
+    run_path, tmp_path, robot, monkeypatch
+):
+    def interrupted(*of):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ValueError("Invalid bounding box") from None
+
+    monkeypatch.setattr(report_picture, "draw_errors", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(run_path, tmp_path, robot)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_an_unwritable_folder_is_one_clear_error(run_path, tmp_path, robot):

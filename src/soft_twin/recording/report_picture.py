@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from soft_twin.interruptions import interrupted_afterwards
+
 if TYPE_CHECKING:
     from soft_twin.recording.evaluation import Evaluation, HeldAttitude, Stand
     from soft_twin.recording.plate_run import PlateRun
@@ -49,12 +51,12 @@ SMALLEST, REACH = math.radians(0.01), 0.3  # angles that are drawn [rad], and wh
 
 
 def draw(evaluation: "Evaluation", path: str | Path) -> None:
-    """Draw an evaluated run into a PNG file.
+    """Draw an evaluated run into a PNG file; an interruption meanwhile comes afterwards.
 
     Raises:
         OSError: the file cannot be written.
     """
-    with matplotlib.rc_context(STYLE):
+    with interrupted_afterwards(), matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(14.5, 8.6), layout="constrained")
         panels = figure.subplot_mosaic("BEE\nBCC\nBLS", gridspec_kw=RATIOS)
         panels["C"].sharex(panels["E"])
