@@ -230,7 +230,9 @@ def _convert(path: str | Path, gathered: Mapping[str, "_Gathered"]) -> None:
     for rows in gathered.values():
         rows.convert()
     if sum(rows.size for rows in gathered.values()) > MAX_ARRAYS:
-        raise RecordingError(f"{path}: more than {MAX_ARRAYS} bytes of arrays: ask for fewer topics")
+        raise RecordingError(
+            f"{path}: more than {MAX_ARRAYS / 1e6:g} MB of arrays: cut it into shorter ones, or ask for fewer topics"
+        )
 
 
 def topic_types(path: str | Path) -> dict[str, str]:
