@@ -128,7 +128,7 @@ def test_a_chamber_and_a_cable_are_driven_by_one_law():
 
 @pytest.mark.parametrize(
     "wound",
-    [[-1.0] * 40, [-0.0008] * 40, [-0.01] * 20 + [0.004] * 20, [0.004] * 20 + [-0.01] * 20],
+    [[-1.0] * 24, [-0.0008] * 24, [-0.01] * 12 + [0.004] * 12, [0.004] * 12 + [-0.01] * 12],
     ids=["never", "by the shakes", "wound in", "let go"],
 )
 def test_cables_that_are_slack_cost_nothing_and_change_nothing(monkeypatch, wound):
@@ -137,13 +137,13 @@ def test_cables_that_are_slack_cost_nothing_and_change_nothing(monkeypatch, woun
 
     def ends(slack):
         monkeypatch.setattr(driven, "SLACK", slack)
-        dynamics, found = DrivenEuler(bar(), 0.02, mass_damping=1.0, stiffness_damping=0.01), []
+        dynamics, found = DrivenEuler(bar(cells=5), 0.02, mass_damping=1.0, stiffness_damping=0.01), []
         solve = dynamics.model.unknowns.matrix.solve_definite
         monkeypatch.setattr(
             dynamics.model.unknowns.matrix, "solve_definite", lambda right: asked.append(right.shape[1]) or solve(right)
         )
         for k, one in enumerate(wound):
-            dynamics.base = MovingBase(np.array([20.0 * (-1.0) ** (k // 10), 0.0, 0.0]))
+            dynamics.base = MovingBase(np.array([20.0 * (-1.0) ** (k // 6), 0.0, 0.0]))
             dynamics.drive(np.array([one]))
             dynamics.step(0.02)
             found.append(np.append(dynamics.pose.points.ravel(), dynamics.efforts))
@@ -228,7 +228,7 @@ def test_a_step_that_is_not_solved_ends_after_so_many_iterations(balloon, monkey
         return reached
 
     monkeypatch.setattr("soft_twin.solvers.time.driven_euler.minimise_driven", counted)
-    for pressure in (66e3, 70e3, 78e3):
+    for pressure in (70e3, 78e3):
         taken.clear()
         balloon.fill(pressure)
         assert sum(taken) <= ITERATIONS + FEWEST * 2**HALVINGS
