@@ -24,7 +24,6 @@ slowly even where much is believed, so that nobody is surprised by a robot that 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import expm
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
@@ -91,7 +90,7 @@ class TipFeedback:
         self.error, self.refusal = np.zeros(3), ""
         self._expected: np.ndarray | None = None
         self._measured: np.ndarray | None = None
-        self._bandwidth = self.parameters.bandwidth * np.eye(3)  # of what was measured last
+        self._bandwidths, self._directions = np.full(3, self.parameters.bandwidth), np.eye(3)  # of the last measurement
         self._elsewhere: np.ndarray | None = None  # where it has jumped to [m]
         self._stayed = 0.0  # there [s]
         self._silence = np.inf
@@ -113,9 +112,9 @@ class TipFeedback:
         if covariance.shape != (3, 3) or not np.isfinite(covariance).all():
             raise InputError(f"measured tip: its covariance {covariance.tolist()} is not (3, 3) and finite")
         self._measured = checked_vector(tip, 3, "measured tip")
-        variances, directions = np.linalg.eigh(0.5 * (covariance + covariance.T))
+        variances, self._directions = np.linalg.eigh(0.5 * (covariance + covariance.T))
         deviations = np.sqrt(np.maximum(variances, 0.0)) / (self.parameters.precision * self._length)
-        self._bandwidth = (directions * (self.parameters.bandwidth / np.maximum(deviations, 1.0))) @ directions.T
+        self._bandwidths = self.parameters.bandwidth / np.maximum(deviations, 1.0)
 
     def update(self, tip: np.ndarray, dt: float, follows: bool = True) -> np.ndarray:
         """(3,) by which to lead the target [m], after a tick of `dt` [s] that brought the twin's tip to `tip` (3,) [m].
@@ -136,10 +135,8 @@ class TipFeedback:
             self._silence = np.inf
         leads = min(dt, p.longest)
         if self.closed:
-            step, most = (
-                (np.eye(3) - expm(-leads * self._bandwidth)) @ (self._apart - self.error),
-                p.rate * self._length * leads,
-            )
+            followed = -np.expm1(-leads * self._bandwidths) * (self._directions.T @ (self._apart - self.error))
+            step, most = self._directions @ followed, p.rate * self._length * leads
             size = float(np.linalg.norm(step))
             self.error = self.error + (step if size <= most else step * (most / size))
         else:
