@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import yaml
 
 import soft_twin
 from soft_twin.mesh.generate.sweep import sweep_tube
@@ -17,3 +18,15 @@ def ringed_twin():
     twin.frames["spot"] = PointFrame(twin.body.mesh, [0.003, 0.0, 0.06])
     twin.frames["ring"] = NodesFrame(np.flatnonzero(np.isclose(rest[:, 2], 0.05)), rest)
     return twin
+
+
+@pytest.fixture(scope="session")
+def coarse_arm(tmp_path_factory):
+    """The arm with 2586 unknowns instead of 4230: as many chambers, fibres and limits."""
+    arm = soft_twin.load_robot("arm")
+    content = yaml.safe_load(arm.path.read_text(encoding="utf-8"))["robot"]
+    for segment in content["body"]["mesh"]["lobes"]["segments"]:
+        segment["divisions"] = 1
+    path = tmp_path_factory.mktemp("arm") / "arm.yaml"
+    path.write_text(yaml.safe_dump({"robot": content}), encoding="utf-8")
+    return soft_twin.load_robot(path)

@@ -21,8 +21,8 @@ def inverse():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_whole_solves_and_the_loop_agree_whatever_the_way(inverse, target):
-    inverse.twin.reset()
+def test_whole_solves_and_the_loop_agree_whatever_the_way(coarse_arm, target):
+    inverse = coarse_arm.build_inverse()
     alone = inverse.solve(UPRIGHT, target)  # as solve_ik does: from rest
     assert alone.converged and alone.reachable
     controller = Controller(inverse, [-0.05, 0.06, 0.26])

@@ -15,9 +15,9 @@ HIGHEST = 2e5  # [Pa] far beyond what silicone chambers bear
 
 
 @pytest.fixture(scope="module")
-def balloon():
+def balloon(coarse_arm):
     """The arm whose chambers may be filled until they balloon: without the limit that keeps them from it."""
-    own = load_robot("arm").build_inverse()
+    own = coarse_arm.build_inverse()
     return Inverse(own.twin, [EffortLimit(0.0, HIGHEST), own.limits[1]], own.names, own.posture)
 
 
@@ -31,8 +31,8 @@ def is_equilibrium(twin, efforts):
     return False
 
 
-def test_a_body_that_would_balloon_stays_on_its_equilibria_and_finds_itself_again(balloon):
-    home = load_robot("arm").target_tip
+def test_a_body_that_would_balloon_stays_on_its_equilibria_and_finds_itself_again(balloon, coarse_arm):
+    home = coarse_arm.target_tip
     controller = Controller(balloon, home)
     controller.enable(True)
     for _ in range(8):
@@ -140,13 +140,13 @@ def test_a_body_that_follows_gravity_as_it_turns_is_trusted_however_long_that_go
     assert trust.wild  # gravity stands still, and the body does not
 
 
-def test_a_whole_solve_from_a_wild_state_starts_again_from_the_undeformed_body(balloon):
+def test_a_whole_solve_from_a_wild_state_starts_again_from_the_undeformed_body(balloon, coarse_arm):
     twin = balloon.twin
     twin.reset()
     for _ in range(13):  # ballooned, and no equilibrium
         twin.advance(twin.linearise(UPRIGHT), np.full(6, 0.5 * HIGHEST), 0.01)
     assert not twin.linearise(UPRIGHT).definite
-    found = balloon.solve(UPRIGHT, load_robot("arm").target_tip)
+    found = balloon.solve(UPRIGHT, coarse_arm.target_tip)
     assert found.converged and found.reachable
 
 
