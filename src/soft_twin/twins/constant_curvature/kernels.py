@@ -130,13 +130,44 @@ def displacements_at_one(straight, length, below, above, cables, pitch, roll):
 
 @njit(cache=True)
 def solved(jacobian, missing, step):
-    """Whether there is the one least-squares `step` (n,) for what is missing (c,), which is written into the last."""
-    try:
-        step[:] = np.linalg.solve(jacobian.T @ jacobian, jacobian.T @ missing)
-        there = True
-    except Exception:  # singular, or not finite: numba knows of no other kind
-        there = False
-    return there
+    """Whether there is the one least-squares `step` (n,) for what is missing (c,), which is written into the last.
+
+    By Gauss' elimination in the normal equations, which need no pivots: NumPy's solver takes seconds to compile.
+    """
+    size = len(step)
+    normal = np.empty((size, size))
+    for i in range(size):
+        step[i] = 0.0
+        for row in range(len(missing)):
+            step[i] += jacobian[row, i] * missing[row]
+        for j in range(size):
+            normal[i, j] = 0.0
+            for row in range(len(missing)):
+                normal[i, j] += jacobian[row, i] * jacobian[row, j]
+    for k in range(size):
+        if normal[k, k] == 0.0 or not np.isfinite(normal[k, k]):
+            return False
+        for i in range(k + 1, size):
+            factor = normal[i, k] / normal[k, k]
+            step[i] -= factor * step[k]
+            for j in range(k + 1, size):
+                normal[i, j] -= factor * normal[k, j]
+    for i in range(size - 1, -1, -1):
+        for j in range(i + 1, size):
+            step[i] -= normal[i, j] * step[j]
+        step[i] /= normal[i, i]
+    return True
+
+
+@njit(cache=True)
+def largest(vector):
+    """Of the sizes of its entries; NaN where one is."""
+    found = 0.0
+    for value in vector:
+        size = abs(value)
+        if size > found or np.isnan(size):
+            found = size
+    return found
 
 
 @njit(cache=True)
@@ -146,7 +177,8 @@ def fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance,
     misses at the most [m], and whether the steps came to an end."""
     count = 2 * len(lengths)
     unknowns = np.zeros(count + common)
-    unknowns[:count] = start
+    for k in range(count):
+        unknowns[k] = start[k]
     before, nearest, missed, step = unknowns.copy(), np.inf, np.inf, unknowns.copy()
     jacobian, displacements = np.ones((len(cables), count + common)), np.empty(len(cables))
     for _ in range(MOST_STEPS):
@@ -159,11 +191,11 @@ def fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance,
         if away > AWAY * nearest:
             unknowns = 0.5 * (unknowns + before)
             continue
-        before[:], nearest, missed = unknowns, away, np.max(np.abs(missing))
+        before, nearest, missed = unknowns.copy(), away, largest(missing)
         if not solved(jacobian, missing, step):
             break
         unknowns += step
-        if np.max(np.abs(jacobian @ step)) < tolerance:
+        if largest(jacobian @ step) < tolerance:
             return unknowns, missed, True
     return before, missed, False
 
@@ -176,7 +208,7 @@ def fit_from_all(straight, lengths, overhangs, cables, ends, common, measured, t
     narrow valley may be all that is left."""
     best, least, found = fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance, starts[0])
     for k in range(1, len(starts)):
-        if found and (least <= explained or least <= noise and np.max(np.abs(best[: 2 * len(lengths)])) <= CALM):
+        if found and (least <= explained or least <= noise and largest(best[: 2 * len(lengths)]) <= CALM):
             break
         start = starts[k] if k % 2 or not found else best[: 2 * len(lengths)] + BESIDE * starts[k]
         other, missed, ended = fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance, start)
@@ -195,7 +227,8 @@ def fits(straight, lengths, overhangs, cables, ends, common, measured, tolerance
         unknowns, missed[row], found[row] = fit_from_all(
             straight, lengths, overhangs, cables, ends, common, measured[row], tolerance, explained, noise, starts
         )
-        bends[row] = unknowns[:count].reshape((len(lengths), 2))
+        for k in range(count):
+            bends[row, k // 2, k % 2] = unknowns[k]
         if common:
             parts[row] = unknowns[count]
     return bends, parts, missed, found
