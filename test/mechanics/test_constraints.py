@@ -157,7 +157,7 @@ class Slab:
 NORMALS = {"level": (0.0, 0.0, 1.0), "leaning": (0.4, -0.3, 0.7)}
 
 
-@pytest.mark.parametrize("azimuth", [0.0, 20.0, 45.0, 110.0])
+@pytest.mark.parametrize("azimuth", [0.0, 45.0])
 @pytest.mark.parametrize("normal", NORMALS)
 @pytest.mark.parametrize("tangent", [0.27, 0.33])
 def test_what_slides_down_a_slope_is_no_matter_of_its_azimuth(tangent, normal, azimuth):
@@ -170,7 +170,7 @@ def test_what_slides_down_a_slope_is_no_matter_of_its_azimuth(tangent, normal, a
     assert slab.speeds(integrator) == pytest.approx([expected, 0.0], abs=1e-3 * GRAVITY * mu * duration)
 
 
-@pytest.mark.parametrize("azimuth", [0.0, 20.0, 45.0, 110.0])
+@pytest.mark.parametrize("azimuth", [0.0, 45.0])
 @pytest.mark.parametrize("normal", NORMALS)
 def test_a_plane_drags_by_mu_g_the_way_it_moves(normal, azimuth):
     mu, dt, steps = 0.3, 0.0025, 20
