@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
-from known_release import DT, GRAVITY, STEPS, TRUTH, UP
+from known_release import DT, GRAVITY, MESHES, STEPS, TRUTH, UP
 
 from soft_twin.calibration.release import Release
 from soft_twin.calibration.released import released_twin
 from soft_twin.calibration.tune import tune
 from soft_twin.recording.simulated import SimulatedRecording
-from soft_twin.robots import load_robot
+from soft_twin.studies.slender.shared import variant
 
 
 @pytest.fixture(scope="session")
-def robot():
-    return load_robot("slender")
+def robot(tmp_path_factory):
+    return variant(tmp_path_factory.mktemp("robot"), "slender", {"body.meshes": MESHES})
 
 
 @pytest.fixture(scope="session")

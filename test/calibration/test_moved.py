@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from known_release import MESHES
 
 from soft_twin.app.cli import main
 from soft_twin.calibration.moved import FRICTION, moved_twin
@@ -23,7 +24,7 @@ ALL = list(TRUTH)
 @pytest.fixture(scope="module")
 def robot(tmp_path_factory):
     damping = {"rayleigh_mass": TRUTH["mass_damping"], "rayleigh_stiffness": TRUTH["stiffness_damping"]}
-    return variant(tmp_path_factory.mktemp("robot"), "slender", {"body.damping": damping})
+    return variant(tmp_path_factory.mktemp("robot"), "slender", {"body.damping": damping, "body.meshes": MESHES})
 
 
 def release(robot, wound, gravity=GRAVITY):
@@ -97,7 +98,8 @@ def test_the_friction_that_nobody_told_comes_back_and_predicts_another_motion(ro
 def test_friction_is_as_uncertain_as_a_damping_that_is_a_little_off_makes_it(robot, moved, tmp_path):
     off = (1.0 + DAMPING_DEVIATION) * TRUTH["stiffness_damping"]
     damping = {"rayleigh_mass": TRUTH["mass_damping"], "rayleigh_stiffness": off}
-    found = tune(variant(tmp_path, "slender", {"body.damping": damping}).path, moved, dt=DT, friction=True)
+    other = variant(tmp_path, "slender", {"body.damping": damping, "body.meshes": MESHES})
+    found = tune(other.path, moved, dt=DT, friction=True)
     shift = abs(np.log(found.values[FRICTION] / TRUTH[FRICTION]))
     assert shift > 0.01 and found.uncertainties[FRICTION] > 0.9 * shift
     told = float(re.search(r"1 % of rayleigh_stiffness is ([\d.]+) % of it", found.in_words())[1])

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import yaml
-from known_release import DT, GRAVITY, TRUTH
+from known_release import DT, GRAVITY, MESHES, TRUTH
 
 from soft_twin.app.cli import main
 from soft_twin.calibration.release import Release, read_release
@@ -64,7 +64,8 @@ def test_a_search_that_did_not_come_to_its_end_says_so(robot, release, found):
 
 
 def test_a_search_begins_at_the_modulus_that_is_described(release, found, tmp_path):
-    described = variant(tmp_path, "slender", {"body.material.young_modulus": 0.99 * TRUTH["young_modulus"]})
+    modulus = 0.99 * TRUTH["young_modulus"]
+    described = variant(tmp_path, "slender", {"body.material.young_modulus": modulus, "body.meshes": MESHES})
     near = tune(described.path, release, dt=DT)
     assert near.history[0] < 0.5 * found.history[0]
     assert near.values["young_modulus"] == pytest.approx(TRUTH["young_modulus"], rel=1e-3)
