@@ -7,7 +7,7 @@ import pytest
 
 from soft_twin.studies.slender.shared import variant
 
-MESHES = {name: {"element": "hex20r", "divisions": [1, 6, 4], "grading": 1.4} for name in ("hex20r", "plant")}
+MESHES = {name: {"element": "hex20r", "divisions": [1, 6, 3], "grading": 1.4} for name in ("hex20r", "plant")}
 ALIKE = {"young_modulus_scale": 1.0, "density_scale": 1.0, "cable_friction": 0.0, "motor_lag": 0.02}
 
 

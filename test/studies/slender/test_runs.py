@@ -31,18 +31,18 @@ from soft_twin.studies.slender import (
 
 KNOWN = {"young_modulus": 0.72e6, "density": 1150.0, "mass_damping": 0.42, "stiffness_damping": 0.42}
 SHORT = {
-    arm: {"POSES": arm.POSES[:2], "PLACES": 0.1 * arm.PLACES[:2], "LEG": 0.1, "ROUNDS": 1,
-          "FINE": arm.FINE | {"divisions": [1, 6, 5]}},
-    bent: {"POSES": bent.POSES[:1], "MOVE": 0.1, "STAY": 0.1, "LOOKED": 0.06, "SETTLING": 0.1},
+    arm: {"POSES": arm.POSES[:2], "PLACES": 0.1 * arm.PLACES[:2], "LEG": 0.06, "ROUNDS": 1,
+          "FINE": arm.FINE | {"divisions": [1, 6, 3]}},
+    bent: {"POSES": bent.POSES[:1], "MOVE": 0.06, "STAY": 0.06, "LOOKED": 0.04, "SETTLING": 0.04},
     friction: {"FRICTIONS": (0.2,), "DURATION": 1.0, "SIMULATIONS": 1},
-    handheld: {"DURATION": 0.8, "STILL": 0.2, "SLOWLY": ((0.0, 30.0), (0.8, 20.0)), "JERKS": (0.4,),
-               "PHASES": {"still": (0.0, 0.2), "tremor": (0.2, 0.4), "tremor and jerks": (0.4, 0.8)}},
+    handheld: {"DURATION": 0.4, "STILL": 0.1, "SLOWLY": ((0.0, 30.0), (0.4, 20.0)), "JERKS": (0.2,),
+               "PHASES": {"still": (0.0, 0.1), "tremor": (0.1, 0.2), "tremor and jerks": (0.2, 0.4)}},
     heating: {"DURATION": 1.0, "WARM_UP": 1.0, "TRIALS": (1,)},
     long: {"POSES": long.POSES[:1]},
     real2sim: {"INCLINATIONS": (45.0, 0.0), "FALL": 0.2},
-    speed: {"TURNS": (800.0,), "TRAVELS": (4.0,), "FAST": (800.0,), "PAUSE": 0.1, "AFTER": 0.1},
+    speed: {"TURNS": (800.0,), "TRAVELS": (4.0,), "FAST": (800.0,), "PAUSE": 0.04, "AFTER": 0.04},
     static: {"POSES": static.POSES[:1]},
-    tracker: {"TURNS": (0.0, 0.2), "TURN": 0.2, "DURATION": 0.8, "BEGIN": 0.2, "END": 0.4, "BACK": 0.1, "LOOKED": 0.1,
+    tracker: {"TURNS": (0.0, 0.2), "TURN": 0.2, "DURATION": 0.5, "BEGIN": 0.2, "END": 0.3, "BACK": 0.1, "LOOKED": 0.1,
               "CASES": {case: tracker.CASES[case] for case in ("no tracker", "silent")}},
     tune: {"FALL": 0.24},
 }  # fmt: skip
@@ -56,18 +56,18 @@ def brief(small, monkeypatch):
         *(
             (poses, name, value)
             for name, value in (
-                ("SAGGING", 0.1),
-                ("TAKEN", 0.06),
-                ("RAMP", 0.1),
-                ("HELD", 0.1),
-                ("LAST", 0.06),
-                ("LONGEST_DELAY", 0.06),
+                ("SAGGING", 0.06),
+                ("TAKEN", 0.04),
+                ("RAMP", 0.06),
+                ("HELD", 0.06),
+                ("LAST", 0.04),
+                ("LONGEST_DELAY", 0.04),
             )
         ),
         (imu_ablation, "WARM_UP", 1.0),
         (imu_ablation, "_CALIBRATION_WARM_UP", 1.0),
         (loop, "SETTLED", 1.0),
-        (carried, "BEFORE", 0.1),
+        (carried, "BEFORE", 0.04),
         (shared, "RECORDED", 0.02),
     ):
         monkeypatch.setattr(module, name, value)
