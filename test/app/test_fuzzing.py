@@ -13,7 +13,7 @@ from soft_twin.app.fuzzing import cases, descriptions, judge, workers
 from soft_twin.app.fuzzing.breaking import broken
 from soft_twin.errors import DescriptionError, InputError
 
-IN_PROCESS, IN_CHILDREN = 400, 60
+IN_PROCESS, IN_CHILDREN = 200, 30
 
 
 def told(outcomes):
