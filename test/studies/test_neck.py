@@ -63,6 +63,7 @@ def test_the_sweep_tells_models_that_know_of_the_payload():
 
 def test_what_is_held_finds_its_payload(monkeypatch):
     monkeypatch.setattr(neck, "TARE", 1.0)
+    monkeypatch.setattr(neck, "EACH", 1.0)
     held = neck.sweep([(25.0, 40.0)], ("pcc_chord", True, 0.5))
     assert held.closed and held.mean < 0.6
 
