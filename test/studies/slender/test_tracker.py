@@ -10,11 +10,11 @@ from soft_twin.studies.slender import loop, tracker
 
 @pytest.fixture
 def softer(small, monkeypatch):
-    """A robot that is softer than its twin, and whose tracker is wrong from 1.2 to 2.1 s on."""
-    for name, value in {"TURNS": (0.0, 1.2), "TURN": 0.5, "DURATION": 3.4, "BEGIN": 1.2, "END": 2.1, "BACK": 1.0,
+    """A robot that is softer than its twin, and whose tracker is wrong from 0.8 to 1.5 s on."""
+    for name, value in {"TURNS": (0.0, 0.8), "TURN": 0.5, "DURATION": 2.5, "BEGIN": 0.8, "END": 1.5, "BACK": 0.7,
                         "LOOKED": 0.3}.items():  # fmt: skip
         monkeypatch.setattr(tracker, name, value)
-    monkeypatch.setattr(loop, "SETTLED", 2.0)
+    monkeypatch.setattr(loop, "SETTLED", 1.0)
     return small(
         "softer", emulated={"young_modulus_scale": 0.7, "density_scale": 1.0, "cable_friction": 0.0, "motor_lag": 0.02}
     )
