@@ -5,6 +5,7 @@ import importlib
 import inspect
 import itertools
 import re
+from functools import cache
 from xml.etree import ElementTree
 
 import numpy as np
@@ -35,6 +36,7 @@ WHITE = "255; 255; 255"
 LINK_AXES = 0.2  # [m] at a Marker Scale of one, as RViz draws them
 
 
+@cache
 def topics_of(executable):
     """Types of the topics that a node's program offers or listens to, by their names, as its source says it."""
     module = importlib.import_module(f"soft_twin_ros.{executable}")
@@ -55,6 +57,7 @@ def told(name, weights):
     return {topic: kind for node in nodes for topic, kind in topics_of(node.executable).items()}
 
 
+@cache
 def links(name):
     return {link.get("name") for link in ElementTree.parse(folder("urdf") / f"{name}.urdf").iter("link")}
 
@@ -73,6 +76,7 @@ def frames(view):
     return {fixed, *(display["Reference Frame"] for display in displays(view) if "Reference Frame" in display)}
 
 
+@cache
 def stored(name):
     """A view as it is checked in."""
     return yaml.safe_load((folder("rviz") / f"{name}.rviz").read_text(encoding="utf-8"))
@@ -82,6 +86,7 @@ def of_kind(view, kind):
     return [display for display in displays(view) if display["Class"] == f"rviz_default_plugins/{kind}"]
 
 
+@cache
 def body_of(name):
     """(n, 3) nodes at rest [m]."""
     robot = load_robot(name)
