@@ -84,6 +84,12 @@ class SimulatedWinches:
         self.run(0.1)
         self.control.home()
 
+    def take_up_slack(self):
+        """To the end, whatever that is."""
+        self.control.take_up_slack()
+        while self.state.mode == "homing":
+            self.tick()
+
     def run(self, seconds, command=None):
         path = []
         for _ in range(round(seconds / DT)):

@@ -41,8 +41,7 @@ MOTORS = {
 
 
 @pytest.mark.parametrize("motors", MOTORS.values(), ids=MOTORS.keys())
-@pytest.mark.parametrize("start", [0.0, 0.005])
-def test_a_step_of_5_mm_settles_within_150_ms_without_overshoot(motors, start):
+def test_a_step_of_5_mm_there_and_back_settles_within_150_ms_without_overshoot(motors):
     drive = load_robot("slender").winches
     winch = dataclasses.replace(drive.winch, direction=motors.get("direction", 1))
     drive = dataclasses.replace(drive, winch=winch)
@@ -50,13 +49,13 @@ def test_a_step_of_5_mm_settles_within_150_ms_without_overshoot(motors, start):
     winches.spring = motors.get("spring", SPRING)
     winches.home()
     winches.control.enable()
-    winches.run(0.5, np.full(6, start))
-    step = np.where(start > 0.0, -STEP, STEP)
-    path = winches.run(1.0, start + step) - start
-    outside = np.flatnonzero(np.any(np.abs(path - step) > 0.02 * STEP, axis=1))
-    assert DT * (outside[-1] + 1) <= 0.150
-    assert (path / step).max() <= 1.03
-    np.testing.assert_allclose(path[-50:], path[-50:] * 0.0 + step, atol=0.05e-3)
+    winches.run(0.3, np.zeros(6))
+    for start, step in ((0.0, STEP), (STEP, -STEP)):
+        path = winches.run(0.5, start + step) - start
+        outside = np.flatnonzero(np.any(np.abs(path - step) > 0.02 * STEP, axis=1))
+        assert DT * (outside[-1] + 1) <= 0.150
+        assert (path / step).max() <= 1.03
+        np.testing.assert_allclose(path[-50:], path[-50:] * 0.0 + step, atol=0.05e-3)
 
 
 def test_limp_at_the_start_whatever_is_commanded(winches):
@@ -402,20 +401,20 @@ def test_each_cable_keeps_to_limits_of_its_own():
     winches.spring = 0.0
     winches.home()
     winches.control.enable()
-    winches.run(1.0, np.full(6, 0.1))
+    winches.run(0.5, np.full(6, 0.1))
     np.testing.assert_allclose(winches.state.displacements, highest, atol=1e-4)
-    winches.run(1.0, np.full(6, -0.1))
+    winches.run(0.8, np.full(6, -0.1))
     np.testing.assert_allclose(winches.state.displacements, -highest, atol=1e-4)
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-@pytest.mark.parametrize("stood", [1, 2, 3])
+@pytest.mark.parametrize("stood", [1, 3])
 def test_time_that_stands_still_between_two_looks_of_a_late_host_is_no_motor_against_its_current(
     winches, stood, goes_on
 ):
     """Rotors say at once that they do not turn; then they turn as fast as before, or begin from rest."""
     winches.control.enable()
-    winches.run(0.5, np.zeros(6))
+    winches.run(0.2, np.zeros(6))
     winches.run(0.1, np.full(6, 0.010))
     winches.motors.step(DT, np.zeros(6))
     before, turned = winches.motors.feedback(), winches.motors.rates.copy()
@@ -425,7 +424,7 @@ def test_time_that_stands_still_between_two_looks_of_a_late_host_is_no_motor_aga
     messages = [can.Message(arbitration_id=i, data=data, is_extended_id=False) for i, data in frames]
     winches.control.update(map(decode_feedback, messages), (1 + stood) * DT)
     assert winches.state.faults == ()
-    winches.run(0.5, np.full(6, 0.010))
+    winches.run(0.3, np.full(6, 0.010))
     np.testing.assert_allclose(winches.state.displacements, 0.010, atol=1e-4)
 
 
@@ -470,7 +469,7 @@ def test_a_cable_is_held_while_what_a_halted_host_has_missed_comes_in(robot, spr
     winches.control.enable()
     winches.spring = spring
     target = np.full(len(winches.control.motor_ids), 0.008)
-    winches.run(1.0, target)
+    winches.run(0.5, target)
     held = winches.motors.displacements.copy()
     winches.hold_back(0.012)
     winches.tick(target, late=halt, steps=1 + round(halt / DT))

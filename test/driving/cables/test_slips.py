@@ -152,6 +152,6 @@ class _Stream(Bench):
 )
 def test_healthy_motors_follow_a_gentle_stream_of_commands(commands, command_at, sample_at):
     bench = _Stream().active()
-    bench.stream(3.5, commands, command_at, sample_at)
+    bench.stream(2.0, commands, command_at, sample_at)
     status = bench.session.status()
     assert (status.state.value, status.faults) == ("active", ())

@@ -53,11 +53,9 @@ def test_no_limit_is_passed_by_what_a_device_rounds_its_set_points_to(kind, off)
     low, high = usual.pressure[0] + 1e3 + off, usual.pressure[1] - 1e3 + off
     bench = ValveBench(kind, replace(usual, pressure=(low, high), vented=low)).active()
     start = bench.clock.now
-    for _ in range(2):
-        bench.run(4.0, np.full(COUNT, high))
-        np.testing.assert_allclose(bench.targets, high, atol=STEP_OF_THE_WIRE)
-        bench.run(4.0, np.full(COUNT, low))
-        np.testing.assert_allclose(bench.targets, low, atol=STEP_OF_THE_WIRE)
+    for limit in (high, low):
+        bench.run(4.0, np.full(COUNT, limit))
+        np.testing.assert_allclose(bench.targets, limit, atol=STEP_OF_THE_WIRE)
     _, told = bench.history(start)
     assert low - 1e-6 <= told.min() and told.max() <= high + 1e-6
 
