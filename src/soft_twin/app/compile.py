@@ -1,10 +1,16 @@
 """`soft-twin compile`: compile the robots' numba kernels, which stay compiled; once after an installation.
 
 Without it they are compiled by the first run, by several processes at once that wait for each other's processors.
+
+Two processes compile: one what moves bodies, the other what estimates from sensors, which shares no kernel with it.
 """
 
 import argparse
+import multiprocessing
 import time
+from contextlib import closing
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +20,8 @@ from soft_twin import load_robot
 from soft_twin.compiling import compiled_by_one, tell_of_compiling
 from soft_twin.constants import STANDARD_GRAVITY, UPRIGHT_GRAVITY
 from soft_twin.emulation.plant import Plant
+from soft_twin.errors import DeviceError, SoftTwinError
+from soft_twin.interruptions import left_to_this_process
 from soft_twin.inverse.plate_rest import Measured
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.materials.mooney_rivlin import MooneyRivlin
@@ -42,26 +50,97 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """One step of everything that the robots' nodes compute."""
-    told, start = [], time.monotonic()
+    start, here = time.monotonic(), 0
     forget_outdated(Path(soft_twin.__file__).parent)
 
     def tell(count: int) -> None:
-        told.append(count)
-        terminal_progress(f"kernels: {count} compiled, which takes a minute or two in all")
+        nonlocal here
+        here = count
+        terminal_progress(f"kernels: {here + other.compiled()} compiled, which takes a minute or two in all")
 
-    tell_no_more = tell_of_compiling(tell)
-    with compiled_by_one("mechanics"):
-        for name in DRIVEN:
-            _compile_driven(load_robot(name))
-        _compile_plate(load_robot("neck"))
-        warm_up(GravityEstimator(load_robot("slender").mounting))
-        _compile_arm(load_robot("tm40"))
-        _compile_rubber()
-    tell_no_more()
+    with closing(_EstimatorsProcess()) as other:
+        tell_no_more = tell_of_compiling(tell)
+        with compiled_by_one("mechanics"):
+            for name in DRIVEN:
+                _compile_driven(load_robot(name))
+            _compile_plate(load_robot("neck"))
+            _compile_rubber()
+        tell_no_more()
+        while other.goes_on():
+            tell(here)
+        count = here + other.compiled()
     terminal_progress("")
-    did = "compiled in" if told else "were compiled before, looked through in"
+    did = "compiled in" if count else "were compiled before, looked through in"
     print(f"kernels {did} {time.monotonic() - start:.0f} s")
     return 0
+
+
+class _EstimatorsProcess:
+    """The process that compiles what estimates from sensors."""
+
+    def __init__(self):
+        context = multiprocessing.get_context("spawn")
+        self._pipe, end = context.Pipe(duplex=False)
+        self._process = context.Process(target=_compile_estimators, args=(end,), daemon=True)
+        self._count, self._ended = 0, False
+        self._failed: SoftTwinError | None = None
+        resource_tracker.ensure_running()  # which lets interruptions in again when it is started
+        with left_to_this_process():
+            self._process.start()
+        end.close()
+
+    def compiled(self) -> int:
+        """How many kernels it has told of until now."""
+        while not self._ended and self._pipe.poll():
+            self._take()
+        return self._count
+
+    def goes_on(self) -> bool:
+        """Wait for what it tells next; whether it goes on then.
+
+        Raises:
+            SoftTwinError: what ended it.
+        """
+        if not self._ended:
+            self._take()
+        if not self._ended:
+            return True
+        self._process.join()
+        if self._failed is not None:
+            raise self._failed
+        if self._process.exitcode:
+            raise DeviceError(f"the process of the estimators' kernels has ended with {self._process.exitcode}")
+        return False
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _take(self) -> None:
+        try:
+            said = self._pipe.recv()
+        except (EOFError, OSError):
+            self._ended = True
+            return
+        if isinstance(said, SoftTwinError):
+            self._failed = said
+        else:
+            self._count = said
+
+
+def _compile_estimators(pipe: Connection) -> None:
+    """What the other process does: a tick of the IMUs' estimators, and of the struts'."""
+    tell_of_compiling(pipe.send)
+    try:
+        warm_up(GravityEstimator(load_robot("slender").mounting))
+        with compiled_by_one("struts"):
+            _compile_arm(load_robot("tm40"))
+    except SoftTwinError as error:
+        pipe.send(error)
+    except (BrokenPipeError, ConnectionError):
+        pass  # the parent has gone
 
 
 def _compile_driven(robot: DrivenRobot) -> None:
