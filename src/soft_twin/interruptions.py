@@ -7,6 +7,10 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
 
 INTERRUPTIONS = signal.SIGINT, signal.SIGHUP, signal.SIGQUIT
 
@@ -22,6 +26,15 @@ def left_to_this_process() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_uninterrupted(process: "BaseProcess") -> None:
+    """Start a spawned process of `multiprocessing` as `left_to_this_process` says."""
+    from multiprocessing import resource_tracker  # here, since every command loads this module
+
+    resource_tracker.ensure_running()  # which lets interruptions in again when it is started
+    with left_to_this_process():
+        process.start()
 
 
 @contextlib.contextmanager

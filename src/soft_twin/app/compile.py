@@ -9,7 +9,6 @@ import argparse
 import multiprocessing
 import time
 from contextlib import closing
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from soft_twin.compiling import compiled_by_one, tell_of_compiling
 from soft_twin.constants import STANDARD_GRAVITY, UPRIGHT_GRAVITY
 from soft_twin.emulation.plant import Plant
 from soft_twin.errors import DeviceError, SoftTwinError
-from soft_twin.interruptions import left_to_this_process
+from soft_twin.interruptions import start_uninterrupted
 from soft_twin.inverse.plate_rest import Measured
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.materials.mooney_rivlin import MooneyRivlin
@@ -84,9 +83,7 @@ class _EstimatorsProcess:
         self._process = context.Process(target=_compile_estimators, args=(end,), daemon=True)
         self._count, self._ended = 0, False
         self._failed: SoftTwinError | None = None
-        resource_tracker.ensure_running()  # which lets interruptions in again when it is started
-        with left_to_this_process():
-            self._process.start()
+        start_uninterrupted(self._process)
         end.close()
 
     def compiled(self) -> int:
@@ -139,7 +136,7 @@ def _compile_estimators(pipe: Connection) -> None:
             _compile_arm(load_robot("tm40"))
     except SoftTwinError as error:
         pipe.send(error)
-    except (BrokenPipeError, ConnectionError):
+    except ConnectionError:
         pass  # the parent has gone
 
 

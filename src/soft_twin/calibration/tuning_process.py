@@ -3,14 +3,13 @@
 import multiprocessing
 import os
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import DeviceError, SoftTwinError
-from soft_twin.interruptions import left_to_this_process
+from soft_twin.interruptions import start_uninterrupted
 
 NICENESS = 5  # at least: less than the share of who asks for it, who may have to be in time
 READING = "reading the recording"
@@ -60,9 +59,7 @@ class TuningProcess:
         options = {"dt": dt, "simulations": simulations, "friction": friction}
         arguments = end, robot, recording, namespace, options
         self._process = context.Process(target=_search, args=arguments, daemon=True)
-        resource_tracker.ensure_running()  # which lets interruptions in again when it is started
-        with left_to_this_process():
-            self._process.start()
+        start_uninterrupted(self._process)
         end.close()
 
     def look(self) -> Found | None:
@@ -109,5 +106,5 @@ def _search(pipe: Connection, robot: Path, recording: Path, namespace: str, opti
         pipe.send(Found(tuned, tuned.distance))
     except SoftTwinError as error:
         pipe.send(error)
-    except (BrokenPipeError, ConnectionError):
+    except ConnectionError:
         pass  # the parent has gone
