@@ -87,6 +87,16 @@ def test_a_recording_too_many_is_told_with_the_usage_of_its_command(argv, capsys
     assert told.splitlines()[-1] == f"soft-twin {argv[0]}: error: unrecognized arguments: b.mcap"
 
 
+@pytest.mark.parametrize(
+    "argv", [["run", "slender", "--out", ""], ["validate", "beam", "--data="], ["calibrate", "slender", ""]]
+)
+def test_an_empty_path_is_none_and_not_the_folder_where_one_is(argv, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(argv)
+    assert stop.value.code == 2
+    assert "expected a path, found an empty one" in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_meshes_are_made_as_described(tmp_path, capsys):
     gmsh_loads = True
     try:

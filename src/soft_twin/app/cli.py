@@ -4,6 +4,7 @@ import argparse
 import importlib
 import os
 import sys
+from pathlib import Path
 
 from soft_twin.app import COMMANDS
 from soft_twin.errors import SoftTwinError
@@ -64,12 +65,19 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     asked = next((word for word in argv if not word.startswith("-")), None)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
+        command.register("type", Path, _path)
         if name == asked:
             importlib.import_module(f"soft_twin.app.{name}").add_arguments(command)
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:  # here, so that the usage that is told is the command's
         commands.choices[arguments.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     return arguments
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("expected a path, found an empty one: an unset variable of the shell?")
+    return Path(text)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from soft_twin.files import whole_file
+from soft_twin.interruptions import interrupted_afterwards
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,12 +28,12 @@ def unwritten_noted() -> Iterator[dict[Path, str]]:
 
 
 def write_picture(path: Path, figure: "Figure", **options: Any) -> None:
-    """A figure in a file, by `savefig` with these options.
+    """A figure in a file, by `savefig` with these options; an interruption meanwhile comes afterwards.
 
     Raises:
         OSError: it cannot be written, outside of `unwritten_noted`.
     """
-    with _noted(path), whole_file(path) as partial:
+    with _noted(path), interrupted_afterwards(), whole_file(path) as partial:
         figure.savefig(partial, **options)
 
 
