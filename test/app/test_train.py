@@ -9,6 +9,7 @@ import yaml
 from small_membrane import content, small_sizes
 
 import soft_twin.learning
+from soft_twin.app import train
 from soft_twin.app.cli import main
 from soft_twin.emulation.motion_capture import capture, spread_markers
 from soft_twin.emulation.scanner import scan
@@ -18,7 +19,7 @@ from soft_twin.learning.frames import Scan, write_markers, write_recording
 from soft_twin.learning.simulations import learnable
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
-from soft_twin.learning import pipeline
+from soft_twin.learning import pipeline, storage
 from soft_twin.learning.devices import use_device
 
 
@@ -67,6 +68,21 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
     assert main(["train", "finger", *words[2:]]) == 2
     told = capsys.readouterr().err
     assert "--epochs 0" in told and "nothing of robot 'finger' is learned" in told
+
+
+def test_weights_that_find_no_room_any_more_are_kept_in_the_store(tmp_path, monkeypatch):
+    wanted, store = tmp_path / "full" / "w.safetensors", tmp_path / "store"
+    store.mkdir()
+
+    def save(correction, path):
+        if path == wanted:
+            raise UsageError("cannot write the weights: no space")
+        path.write_text(correction)
+
+    monkeypatch.setattr(storage, "save", save)
+    assert str(train._save("learned", wanted, store)).endswith(f"no space; they are kept as '{store / wanted.name}'")
+    assert (store / wanted.name).read_text() == "learned"
+    assert train._save("again", tmp_path / "w.safetensors", store) is None
 
 
 def test_too_few_simulations_are_told_before_frames_are_read(tmp_path, capsys):

@@ -3,10 +3,14 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from soft_twin.errors import UsageError
 from soft_twin.files import checked_output, is_missing
 from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
+
+if TYPE_CHECKING:
+    from soft_twin.learning.correction import Correction
 
 SUFFIX = ".safetensors"
 
@@ -36,7 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
         from soft_twin.learning.pipeline import Pipeline
         from soft_twin.learning.samples import check_samples
         from soft_twin.learning.simulations import learnable
-        from soft_twin.learning.storage import save
     except ImportError as error:
         raise UsageError(f"training needs JAX ({error.name} is missing): pip install soft_twin[learning]") from None
     if arguments.epochs < 1:
@@ -59,12 +62,28 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{frames} frames of {robot.name}; networks are trained on {device}", flush=True)
     learned = pipeline.learn(pipeline.simulate(arguments.simulations), arguments.seed, arguments.epochs)
     terminal_progress("")
-    save(learned.correction, arguments.out)
+    unwritten = _save(learned.correction, arguments.out, store)
     lines, odd = told(learned, pipeline)
     for line in odd:
         print(line, file=sys.stderr)
-    print("\n".join([*lines, f"weights: {arguments.out}"]))
+    print("\n".join(lines))
+    if unwritten is not None:
+        raise unwritten
+    print(f"weights: {arguments.out}")
     return 0
+
+
+def _save(correction: "Correction", path: Path, store: Path) -> UsageError | None:
+    """Write weights, into the store where they cannot be written any more: what is wrong then."""
+    from soft_twin.learning.storage import save
+
+    try:
+        save(correction, path)
+    except UsageError as error:
+        kept = store / path.name
+        save(correction, kept)
+        return UsageError(f"{error}; they are kept as '{kept}'")
+    return None
 
 
 def _folder(arguments: argparse.Namespace, robot, store: Path) -> Path:
