@@ -196,6 +196,7 @@ def test_no_more_processes_are_started_than_there_are_cases():
 
 def test_work_whose_first_case_takes_long_is_told_of_meanwhile(monkeypatch):
     monkeypatch.setattr(parallel, "FIRST_WORD", 0.05)
+    monkeypatch.setattr(parallel, "AGAIN", 1e3)
     lines, told = [], threading.Event()
 
     def say(line):
@@ -206,8 +207,29 @@ def test_work_whose_first_case_takes_long_is_told_of_meanwhile(monkeypatch):
         return told.wait(30.0) and case
 
     assert compute_all(wait, [1, 2], Workers(1), say=say, name="waits") == [1, 2]
-    assert lines[0] == "waits: 0 of 2, the first tells how long they take"
+    assert lines[0] == "waits: 0 of 2, the first tells how long they take (0:00 so far)"
     assert lines[1].startswith("waits: 1 of 2") and len(lines) == 3
+
+
+def test_a_case_that_takes_longer_than_those_before_is_told_of_meanwhile_with_more_time_that_is_left(monkeypatch):
+    monkeypatch.setattr(parallel, "FIRST_WORD", 0.5)
+    monkeypatch.setattr(parallel, "AGAIN", 0.05)
+    now, lines, told = 0.0, [], threading.Event()
+
+    def say(line):
+        lines.append(line)
+        if len(lines) > 1:
+            told.set()
+
+    def work(case):
+        nonlocal now
+        now += 10.0 if case == 1 else 90.0
+        return case == 1 or told.wait(30.0)
+
+    monkeypatch.setattr("soft_twin.parallel.time.monotonic", lambda: now)
+    assert compute_all(work, [1, 2], Workers(1), say=say, name="waits") == [True, True]
+    assert lines[0] == "waits: 1 of 2, 0:10 to go"
+    assert lines[1] == "waits: 1 of 2, 1:40 to go"
 
 
 def test_a_log_is_told_progress_now_and_then(capsys, monkeypatch):

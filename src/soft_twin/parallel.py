@@ -55,7 +55,7 @@ SCHEDULER_PATIENCE = 10.0  # [s] for one that is just started
 WORKER_PATIENCE = 10.0  # [s] for its first worker
 LOOK_PERIOD = 0.5  # [s] between two looks at a scheduler, and at who has started a process
 LONG = 2.0  # [s] after which work that is not of cases says how far it is, and between two such words
-FIRST_WORD = 1.0  # [s] after which work without a result is told of
+FIRST_WORD, AGAIN = 1.0, 15.0  # [s] after which work without a result is told of, first and again
 LOG_PERIOD = 15.0  # [s] between lines of progress where there is no terminal
 
 Say = Callable[[str], None]
@@ -194,27 +194,63 @@ def _compute(
             yield index, known
     if shelf is not None and missing:
         shelf.try_writing()
-    done, stored, start = 0, len(cases) - len(missing), time.monotonic()
-    begun = f"{name}: {stored} of {len(cases)}, the first tells how long they take"
-    first = threading.Timer(FIRST_WORD, say, [begun])
+    stored = len(cases) - len(missing)
+    teller = _Teller(say, name, stored, len(missing))
     try:
-        if say is not None and missing:
-            first.start()
-        with contextlib.closing(_computed(work, missing, workers)) as results:
-            for done, (index, result, others) in enumerate(results, 1):
-                first.cancel()
+        with teller, contextlib.closing(_computed(work, missing, workers)) as results:
+            for index, result, others in results:
                 if shelf is not None:
                     result = shelf.keep(places[index], result)
-                if say is not None:
-                    computed = done + 0.5 * min(others, len(missing) - done)  # what is begun is half done, in the mean
-                    left = (time.monotonic() - start) / computed * (len(missing) - computed)
-                    say(f"{name}: {stored + done} of {len(cases)}, {time_left(left)}")
+                teller.note(others)
                 yield index, result
     except KeyboardInterrupt as interrupt:
-        kept = "" if shelf is None else f"; {stored + done} of {len(cases)} {name} are kept, the same again goes on"
+        count = f"{stored + teller.done} of {len(cases)}"
+        kept = "" if shelf is None else f"; {count} {name} are kept, the same again goes on"
         raise KeyboardInterrupt(f"interrupted{kept}") from interrupt
-    finally:
-        first.cancel()
+
+
+class _Teller:
+    """Says how far work is: after each result, and now and then where the next one takes long.
+
+    Attributes:
+        done: results so far.
+    """
+
+    def __init__(self, say: Say | None, name: str, stored: int, missing: int):
+        self.done = 0
+        self._say, self._name, self._stored, self._missing = say, name, stored, missing
+        self._start, self._others = time.monotonic(), 0
+        self._over, self._thread = threading.Event(), threading.Thread(target=self._tell_meanwhile, daemon=True)
+
+    def __enter__(self) -> None:
+        if self._say is not None and self._missing:
+            self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def note(self, others: int) -> None:
+        """One more has ended, while so many others have begun."""
+        self.done, self._others = self.done + 1, others
+        if self._say is not None:
+            self._say(self._line())
+
+    def _line(self) -> str:
+        took, begun = time.monotonic() - self._start, min(self._others, self._missing - self.done)
+        computed = self.done + 0.5 * begun  # what is begun is half done, in the mean
+        when = f"the first tells how long they take ({_minutes(took)} so far)"
+        if computed > 0.0:
+            when = time_left(took / computed * (self._missing - computed))
+        return f"{self._name}: {self._stored + self.done} of {self._stored + self._missing}, {when}"
+
+    def _tell_meanwhile(self) -> None:
+        told, wait = 0, FIRST_WORD
+        while not self._over.wait(wait):
+            if self.done == told:
+                self._say(self._line())
+            told, wait = self.done, AGAIN
 
 
 def compute_all(work: Callable[[Any], Any], cases: Sequence[Any], *arguments: Any, **options: Any) -> list[Any]:
@@ -291,7 +327,11 @@ def long_work(name: str) -> Iterator[Callable[[float], None]]:
 
 def time_left(seconds: float) -> str:
     """In minutes and seconds."""
-    return f"{round(seconds) // 60}:{round(seconds) % 60:02d} to go"
+    return f"{_minutes(seconds)} to go"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02d}"
 
 
 class _Shelf:
