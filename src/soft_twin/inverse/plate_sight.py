@@ -8,10 +8,10 @@ two components of b that gravity cannot tell is the one about its own direction,
 side.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
@@ -20,6 +20,7 @@ from soft_twin.twins.plate_orientation import pitch_roll_of
 
 BLIND = 0.2  # sine of the angle between gravity and an axis of turning below which that turn is not seen
 MOST_STEPS, ENOUGH = 30, 1e-10  # and the step [rad] at which they end
+SMALL = 1e-3  # angle [rad] below which series stand for quotients: exact to 1e-14
 
 
 @dataclass(frozen=True)
@@ -54,24 +55,34 @@ def look(gravity_in_base: np.ndarray, gravity_in_plate: np.ndarray, expected: np
         InputError: a gravity of a wrong size, not finite or zero, or a twist that is not finite.
     """
     base, plate = (_unit(each, name) for each, name in ((gravity_in_base, "base"), (gravity_in_plate, "plate")))
-    plate = Rotation.from_rotvec([0.0, 0.0, float(checked_vector([twist], 1, "twist")[0])]).apply(plate)
+    sine, cosine = (turn(float(checked_vector([twist], 1, "twist")[0])) for turn in (math.sin, math.cos))
+    plate = np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]]) @ plate
     bend, unseen = np.array(expected, dtype=float), None
     for _ in range(MOST_STEPS):
-        left, sizes, right = np.linalg.svd(_slopes(bend, plate), full_matrices=False)
+        turned, slopes = _turned(bend, plate)
+        left, sizes, right = np.linalg.svd(slopes, full_matrices=False)
         seen = sizes > BLIND
         unseen = None if seen.all() else right[~seen][0]
-        step = right[seen].T @ ((left[:, seen].T @ (base - rotation_of(bend) @ plate)) / sizes[seen])
+        step = right[seen].T @ ((left[:, seen].T @ (base - turned)) / sizes[seen])
         bend += step
         if np.abs(step).max() < ENOUGH:
             break
-    off = base - rotation_of(bend) @ plate
+    off = base - _turned(bend, plate)[0]
     spread = (right.T / np.maximum(sizes, BLIND) ** 2) @ right
     return Sight(bend, unseen, float(2.0 * np.arcsin(min(1.0, 0.5 * np.linalg.norm(off)))), spread)
 
 
 def rotation_of(bend: np.ndarray) -> np.ndarray:
     """(3, 3) of a plate at a bend (2,) [rad] that is not twisted."""
-    return Rotation.from_rotvec([-bend[1], bend[0], 0.0]).as_matrix()
+    x, y = map(float, bend)
+    along, square, *_ = _coefficients(x, y)
+    return np.array(
+        [
+            [1.0 - square * x * x, -square * x * y, along * x],
+            [-square * x * y, 1.0 - square * y * y, along * y],
+            [-along * x, -along * y, 1.0 - square * (x * x + y * y)],
+        ]
+    )
 
 
 def twist_of(rotation: np.ndarray) -> float:
@@ -80,10 +91,32 @@ def twist_of(rotation: np.ndarray) -> float:
     return float(np.arctan2(turned[1, 0], turned[0, 0]))
 
 
-def _slopes(bend: np.ndarray, plate: np.ndarray) -> np.ndarray:
-    """(3, 2) of R(b) p by b."""
-    h = 1e-6
-    return np.column_stack([(rotation_of(bend + d) - rotation_of(bend - d)) @ plate / (2.0 * h) for d in h * np.eye(2)])
+def _turned(bend: np.ndarray, plate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(3,) R(b) p by Rodrigues' formula about (−b_y, b_x, 0), and (3, 2) its slopes by b."""
+    (x, y), (p, q, up) = bend.tolist(), plate.tolist()
+    along, square, along_slope, square_slope = _coefficients(x, y)
+    lean = x * p + y * q
+    share = along * up - square * lean
+    share_slope = along_slope * up - square_slope * lean
+    by_x, by_y = share_slope * x - square * p, share_slope * y - square * q  # of the share
+    upright = along * up + along_slope * lean
+    turned = [p + share * x, q + share * y, (1.0 - square * (x * x + y * y)) * up - along * lean]
+    slopes = [
+        [share + by_x * x, by_y * x],
+        [by_x * y, share + by_y * y],
+        [-upright * x - along * p, -upright * y - along * q],
+    ]
+    return np.array(turned), np.array(slopes)
+
+
+def _coefficients(x: float, y: float) -> tuple[float, float, float, float]:
+    """sin θ / θ and (1 − cos θ) / θ², and s of each, whose slope by the bend b is s b."""
+    square = x * x + y * y
+    angle = math.sqrt(square)
+    if angle < SMALL:
+        return 1.0 - square / 6.0, 0.5 - square / 24.0, -1.0 / 3.0 + square / 30.0, -1.0 / 12.0 + square / 180.0
+    sine, versine = math.sin(angle) / angle, 2.0 * (math.sin(0.5 * angle) / angle) ** 2
+    return sine, versine, (math.cos(angle) - sine) / square, (sine - 2.0 * versine) / square
 
 
 def _unit(gravity: np.ndarray, what: str) -> np.ndarray:
