@@ -28,6 +28,16 @@ def test_links_within_the_repository_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tables_are_rendered_as_tables(page):
+    """Each has a line of dashes below its head, and as many cells in every row: lines that are filled up are none."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for table in re.findall(r"(?:^ *\|.*\n)+", text, re.MULTILINE):
+        rows = [re.sub(r"`[^`]*`|\\\|", "", row).strip() for row in table.splitlines()]
+        assert len(rows) > 2 and re.fullmatch(r"(\| ?:?-+:? ?)+\|", rows[1]), f"{page.name}: {rows[0]}"
+        assert {row.count("|") for row in rows} == {rows[1].count("|")}, f"{page.name}: {rows[0]}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_programs_of_a_page_bind_the_names_that_they_use(page):
     """A program is pasted as it stands, or after those above it on its page; each name is bound before it is used."""
     bound = set(dir(builtins))
