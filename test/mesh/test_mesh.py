@@ -1,5 +1,7 @@
 """Meshes: made, read, written, and refused when broken."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from bodies import distorted_block
@@ -7,7 +9,8 @@ from bodies import distorted_block
 from soft_twin.errors import MeshError
 from soft_twin.mesh.elements import ELEMENTS
 from soft_twin.mesh.generate.sweep import sweep_tube
-from soft_twin.mesh.mesh import boundary_faces, jacobians, make_mesh, surface_triangles
+from soft_twin.mesh.generate.voxels import voxel_mesh
+from soft_twin.mesh.mesh import boundary_faces, check_unit, jacobians, make_mesh, surface_triangles
 
 
 def volume(mesh):
@@ -48,6 +51,14 @@ def test_a_mesh_in_millimetres_is_recognised(slender):
     tube = sweep_tube(1.8, 4.5, 100.0, (1, 6, 3))
     with pytest.raises(MeshError, match="seems to be in millimetres"):
         slender.build_mesh((tube.nodes, tube.cells), "hex20r")
+
+
+@pytest.mark.parametrize(("size", "lies"), [([0.1, 0.02, 0.03], True), ([0.02, 0.1, 0.03], False)])
+def test_a_mesh_that_lies_along_other_axes_is_no_mesh_of_that_size(size, lies):
+    """As large as the description says, but its lowest face, the base, is another one."""
+    block = voxel_mesh(np.ones((2, 2, 2), bool), np.divide([0.02, 0.1, 0.03], 2.0), "hex8")
+    with pytest.raises(MeshError, match="it lies along other axes: turn it") if lies else nullcontext():
+        check_unit(block, np.array(size), "a.vtu")
 
 
 def test_the_robots_meshes_are_as_the_issue_wants_them(slender):

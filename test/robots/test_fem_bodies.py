@@ -338,9 +338,10 @@ def stl(tmp_path):
         ),
         (1e-3, [0.762, 0.762, 1.016], "the file seems to be in inches, unit: 0.0254"),
         (1e-3, [0.1, 0.1, 0.1], "measures 0.03 x 0.03 x 0.04 m with unit 0.001, .* says 0.1 x 0.1 x 0.1 m$"),
+        (1e-3, [0.04, 0.03, 0.03], "measures 0.03 x 0.03 x 0.04 m .* 0.04 x 0.03 x 0.03 m: .* lies along other axes"),
     ],
 )
-def test_a_surface_in_other_units_is_named_before_gmsh_begins(load, stl, monkeypatch, unit, size, says):
+def test_a_surface_in_other_units_or_turned_is_named_before_gmsh_begins(load, stl, monkeypatch, unit, size, says):
     monkeypatch.setattr("soft_twin.mesh.generate.gmsh_stl.tetrahedra_apart", lambda *_: pytest.fail("Gmsh begins"))
     source = {"file": stl, "unit": unit, "size": size, "cell": 0.1 * max(size)}
     robot = load(lambda robot: robot["body"].update(mesh={"stl": source}))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.sparse import coo_matrix
@@ -12,6 +12,7 @@ from soft_twin.errors import MeshError
 from soft_twin.mesh.elements import Element
 
 SLIVER = 1e-3  # smallest (determinant)^(1/3) of a cell, in its own sizes
+SAME_EDGE = 0.25  # share by which an edge of a body's box may differ from what its description says
 UNITS = {1.0: "metres", 0.001: "millimetres", 0.01: "centimetres", 0.0254: "inches"}  # by their length [m]
 
 
@@ -155,28 +156,38 @@ def check_mesh(mesh: Mesh, name: str) -> None:
 
 
 def check_unit(mesh: Mesh, expected: np.ndarray, name: str) -> None:
-    """Refuse a mesh whose bounding box is far from (3,) `expected` [m]: most likely another unit.
+    """Refuse a mesh whose bounding box is far from (3,) `expected` [m]: most likely in another unit, or turned.
 
     Raises:
-        MeshError: with both sizes and, where it fits, the unit that the file seems to be in.
+        MeshError: with both sizes and, where it fits, the unit that the file seems to be in, or that it is turned.
     """
     if not _is_as_large(mesh.size, expected):
         seems = _unit_of(mesh.size, expected)
         guess = f": the file seems to be in {seems[1]}, scale it to metres" if seems else ""
         raise MeshError(f"{name}: measures {_extent(mesh.size)}, the description says {_extent(expected)}{guess}")
+    _check_axes(mesh.size, expected, name)
 
 
 def check_extent(size: np.ndarray, unit: float, expected: np.ndarray, name: str) -> None:
-    """Refuse a surface of edge lengths (3,) `size` in a unit [m] whose box is far from (3,) `expected` [m].
+    """Refuse a surface of edge lengths (3,) `size` in a unit [m] whose box is far from (3,) `expected` [m], or turned.
 
     Raises:
-        MeshError: with both sizes and, where one fits, the unit that the description should say.
+        MeshError: with both sizes and, where one fits, the unit that the description should say, or that it is turned.
     """
     if not _is_as_large(unit * size, expected):
         seems = _unit_of(size, expected)
         guess = f": the file seems to be in {seems[1]}, unit: {seems[0]:g}" if seems else ""
         sizes = f"measures {_extent(unit * size)} with unit {unit:g}, the description says {_extent(expected)}"
         raise MeshError(f"{name}: {sizes}{guess}")
+    _check_axes(unit * size, expected, name)
+
+
+def _check_axes(size: np.ndarray, expected: np.ndarray, name: str) -> None:
+    """Refuse a box of edge lengths (3,) `size` that are those expected [m], but along other axes."""
+    alike = partial(np.allclose, rtol=SAME_EDGE, atol=0.0)
+    if alike(np.sort(size), np.sort(expected)) and not alike(size, expected):
+        sizes = f"measures {_extent(size)} along x, y and z, the description says {_extent(expected)}"
+        raise MeshError(f"{name}: {sizes}: it lies along other axes: turn it, so that its base is its lowest face")
 
 
 def _is_as_large(size: np.ndarray, expected: np.ndarray) -> bool:
