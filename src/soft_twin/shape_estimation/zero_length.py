@@ -119,6 +119,7 @@ class ZeroLengthEstimator(Estimator):
         laid = nodes if self.anchored else lay_on(nodes, structure.anchors, structure.anchor_points)
         return Shape(
             nodes=laid @ self.model.level,
+            anchors=structure.anchors,
             tensions=self.stiffness * np.linalg.norm(np.diff(nodes[structure.members], axis=1)[:, 0], axis=1),
             energy=float(self.descent.energies[-1]),
             residual=float(gradient),

@@ -5,7 +5,7 @@ from prism import write_prism
 import soft_twin
 from soft_twin.errors import InputError
 from soft_twin.twins.tensegrity.forward import Motion
-from soft_twin.twins.tensegrity.shape import bend_angle
+from soft_twin.twins.tensegrity.shape import bend_angle, tip_direction
 
 
 def _node_forces(arm, shape, tip_force=(0.0, 0.0, 0.0)):
@@ -24,6 +24,16 @@ def test_the_tops_of_a_prism_are_turned_by_a_right_angle_and_half_a_side(tmp_pat
     angles = np.degrees(np.arctan2(shape.nodes[:, 1], shape.nodes[:, 0]))
     assert np.allclose((angles[sides:] - angles[:sides]) % 360.0, 90.0 + 180.0 / sides, atol=1e-5)
     assert shape.faults == () and shape.confidence == 1.0
+
+
+@pytest.mark.parametrize("sides", [3, 4, 5, 6])
+def test_the_tip_of_a_prism_is_the_middle_of_all_its_tops(tmp_path, sides):
+    """Whose ring is level and on the axis, however many there are."""
+    shape = soft_twin.load_robot(write_prism(tmp_path, sides, stretch=0.004)).forward([])
+    height = shape.nodes[-1, 2]
+    assert shape.tip() == pytest.approx([0.0, 0.0, height], abs=1e-8)
+    assert shape.length() == pytest.approx(height)
+    assert tip_direction(shape) == pytest.approx([0.0, 0.0, 1.0], abs=1e-8)
 
 
 def test_a_shape_that_slack_cords_leave_open_has_no_confidence(tmp_path):

@@ -96,6 +96,7 @@ class ArmModel:
         nodes = minimum.pose.nodes(structure.strut_lengths)
         return Shape(
             nodes=nodes @ self.level,
+            anchors=structure.anchors,
             tensions=kernels.tensions(nodes, structure.members, laws.stiffness, laws.natural, laws.stops),
             energy=minimum.energy,
             residual=minimum.residual,

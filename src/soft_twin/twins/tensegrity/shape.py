@@ -31,6 +31,7 @@ class Shape:
 
     Attributes:
         nodes: (2 s, 3) in base_link [m], struts' bottoms first, then their tops.
+        anchors: (a,) struts whose bottoms are held.
         tensions: (m,) of the members [N]; 0 where slack, negative where a cylinder pushes at the end of its stroke.
         energy: elastic and potential energy [J]; its zero has no meaning.
         residual: largest unbalanced force of the unknowns [N].
@@ -46,6 +47,7 @@ class Shape:
     """
 
     nodes: np.ndarray
+    anchors: np.ndarray = field(repr=False)
     tensions: np.ndarray
     energy: float
     residual: float
@@ -70,30 +72,31 @@ class Shape:
             return ()
         return (f"{slack} of {count} members are slack: nothing determines the shape",)
 
-    def length(self, ends: int = 4) -> float:
-        """Distance from the mean of the first `ends` bottoms to the mean of the last `ends` tops [m]."""
-        return float(np.linalg.norm(self.nodes[-ends:].mean(axis=0) - self.nodes[:ends].mean(axis=0)))
+    @property
+    def top_nodes(self) -> np.ndarray:
+        """Nodes of the tip: the tops of as many of the last struts as there are anchored ones."""
+        return np.arange(len(self.nodes) - len(self.anchors), len(self.nodes))
 
-    def tip(self, ends: int = 4) -> np.ndarray:
-        """(3,) mean of the last `ends` tops, in base_link [m]."""
-        return self.nodes[-ends:].mean(axis=0)
+    def length(self) -> float:
+        """Distance from the mean of the anchored bottoms to the mean of the tip's nodes [m]."""
+        return float(np.linalg.norm(self.tip() - self.nodes[self.anchors].mean(axis=0)))
 
-
-def tip_direction(shape: Shape, ends: int = 4) -> np.ndarray:
-    """(3,) unit normal of the last tops' polygon in base_link, outward."""
-    top = shape.nodes[-ends:]
-    normal = np.cross(top[2] - top[0], top[3 % ends] - top[1])
-    return _outward(shape, normal, ends) * normal / np.linalg.norm(normal)
+    def tip(self) -> np.ndarray:
+        """(3,) mean of the tip's nodes, in base_link [m]."""
+        return self.nodes[self.top_nodes].mean(axis=0)
 
 
-def bend_angle(shape: Shape, ends: int = 4) -> float:
-    """Angle between base_link's z axis and the normal of the last tops' polygon [rad]."""
-    return float(np.arccos(np.clip(tip_direction(shape, ends)[2], -1.0, 1.0)))
+def tip_direction(shape: Shape) -> np.ndarray:
+    """(3,) unit normal of the polygon of the tip's nodes in base_link, outward."""
+    around = shape.nodes[shape.top_nodes] - shape.tip()
+    normal = np.cross(around, np.roll(around, -1, axis=0)).sum(axis=0)
+    bottoms = shape.nodes[shape.top_nodes - shape.strut_count].mean(axis=0)
+    return np.sign(normal @ (shape.tip() - bottoms)) * normal / np.linalg.norm(normal)
 
 
-def _outward(shape: Shape, normal: np.ndarray, ends: int) -> float:
-    bottoms = shape.nodes[shape.strut_count - ends : shape.strut_count].mean(axis=0)
-    return float(np.sign(normal @ (shape.tip(ends) - bottoms)))
+def bend_angle(shape: Shape) -> float:
+    """Angle between base_link's z axis and the normal of the polygon of the tip's nodes [rad]."""
+    return float(np.arccos(np.clip(tip_direction(shape)[2], -1.0, 1.0)))
 
 
 def mean_node_error(shape: Shape, truth: Shape) -> float:
