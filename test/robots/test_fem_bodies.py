@@ -205,6 +205,12 @@ def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
         (lambda robot: robot["body"]["mesh"]["sweep"].update(along=[0.06]), "along: 1 layers of 0.06 m in all are not"),
         (lambda robot: robot["body"]["mesh"].update(stl={}), "mesh"),
         (lambda robot: robot["body"]["fibres"][0].pop("around"), "expected one of 'direction' and 'around'"),
+        (
+            lambda robot: robot["body"].update(
+                fibres=[{"direction": [0.0, 0.0, 1.0], "pitch_deg": 30.0, "modulus": 1e6}]
+            ),
+            r"fibres\[0\].pitch_deg: is of threads wound 'around' an axis: these are straight",
+        ),
     ],
 )
 def test_contradictions_are_named_when_the_file_is_read(load, change, message):

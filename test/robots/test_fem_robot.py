@@ -252,6 +252,10 @@ def test_a_list_with_a_mistake_is_not_told_to_be_empty_too(load):
         (lambda robot: robot["cables"][1].update(name="left"), "share the name 'left'"),
         (lambda robot: robot["body"]["mesh"].update(file="a.vtu", size=[1.0, 1.0, 1.0]), "stl, found file and voxels"),
         (lambda robot: robot["cables"][0].update(displacement=[0.01, 0.02]), "does not contain 0"),
+        (
+            lambda robot: robot["cables"].append({**robot["cables"][0], "name": "third", "motor_id": 3}),
+            r"mine.yaml:\d+: robot.cables\[2\]: 'third' and 'left' run through one place",
+        ),
         (lambda robot: robot["cables"][1].update(motor_id=1), "robot.cables: two cables share the motor_id 1"),
         (lambda robot: robot["cables"][1].update(offset=0.5), r"cables\[1\].offset: 0.5 is outside -0.005…0.02"),
         (

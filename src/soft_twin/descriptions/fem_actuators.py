@@ -63,6 +63,11 @@ class FemCable(Part):
     )
 
     @property
+    def way(self) -> tuple:
+        """Where it runs."""
+        return self.start, self.end, self.points, self.guides, self.nodes
+
+    @property
     def carried(self) -> tuple[Guide, ...]:
         """What of the body a cable outside it pulls at."""
         return self.guides if self.nodes is None else (Guide(point=self.end, nodes=self.nodes),)

@@ -42,6 +42,8 @@ class Fibrous(Part):
     def _is_one(self) -> "Fibrous":
         if (self.direction is None) == (self.around is None):
             raise mistake("expected one of 'direction' and 'around'")
+        if self.direction is not None and self.pitch_deg:
+            raise mistake("is of threads wound 'around' an axis: these are straight", "pitch_deg")
         if self.direction is not None:
             directed(self, "direction")
         return self
@@ -156,6 +158,7 @@ class FemRobot(Part):
         if not (self.cables or self.chambers or self.muscles):
             raise mistake("nothing moves this robot: it has no cables, no chambers and no muscles")
         self._check_names()
+        self._check_ways()
         self._check_drives()
         self._check_plates()
         self._check_other_meshes()
@@ -199,6 +202,12 @@ class FemRobot(Part):
         refuse_twice([each.motor_id for each in self.cables], "cables share the motor_id", "cables")
         refuse_twice([each.surface for each in self.chambers], "chambers share the surface", "chambers")
         refuse_twice([each.channel for each in self.chambers], "chambers share the channel", "chambers")
+
+    def _check_ways(self) -> None:
+        """No two cables are where one is."""
+        for i, cable in enumerate(self.cables):
+            if (other := next((each for each in self.cables[:i] if each.way == cable.way), None)) is not None:
+                raise mistake(f"'{cable.name}' and '{other.name}' run through one place", "cables", i)
 
     def _check_drives(self) -> None:
         """What drives nothing, or cannot drive what there is, contradicts the description."""
