@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import yaml
 
 import soft_twin
 from soft_twin.app import COMMANDS, bench
@@ -118,6 +119,17 @@ def test_meshes_of_a_robot_of_ones_own_are_written_beside_its_description(tmp_pa
     assert main(["mesh", str(tmp_path / "mine.yaml")]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"mine.yaml", "neck_body.vtu", "neck_emulated.vtu"}
     assert str(tmp_path) in capsys.readouterr().out
+
+
+def test_a_robot_whose_meshes_are_files_has_none_to_make(tmp_path, capsys):
+    text = soft_twin.load_robot("finger").path.read_text(encoding="utf-8")
+    robot = yaml.safe_load(text)
+    robot["robot"]["body"]["mesh"] = {"file": "own.msh", "size": [0.02, 0.018, 0.08]}
+    del robot["robot"]["emulated"]["mesh"]
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(robot), encoding="utf-8")
+    assert main(["mesh", str(tmp_path / "mine.yaml"), "--out", str(tmp_path / "out")]) == 2
+    assert "'finger' has no meshes to make: its description names files" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_meshes_are_written_nowhere_but_into_the_folder_that_is_said(tmp_path, capsys):

@@ -127,7 +127,7 @@ def test_suffixes_may_be_capital(tmp_path, suffix):
 
 
 def test_missing_broken_and_empty_files_are_named(tmp_path):
-    with pytest.raises(MeshError, match="no mesh at .*soft-twin mesh"):
+    with pytest.raises(MeshError, match="no mesh at .*soft-twin mesh ROBOT` makes those that a description generates"):
         read_mesh(tmp_path / "none.vtu", ELEMENTS["tet4"])
     broken = tmp_path / "broken.vtu"
     broken.write_text("<VTKFile")

@@ -44,11 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
     if not isinstance(robot, FemRobot):
         raise UsageError(f"robot '{robot.name}' has no meshed body")
+    sources = _sources(robot)
+    if not sources:
+        raise UsageError(f"robot '{robot.name}' has no meshes to make: its description names files")
     shipped, own = folder("config").resolve(), robot.path.resolve().parent
     out = arguments.out or (folder("meshes") if own == shipped else own)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, (file, source) in _sources(robot).items():
+        for name, (file, source) in sources.items():
             mesh = build_mesh(source, own)
             write_mesh(mesh, out / file)
             print(f"{name}: {len(mesh.cells)} {mesh.element.name} cells, {len(mesh.nodes)} nodes -> {out / file}")

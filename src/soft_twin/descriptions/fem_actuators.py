@@ -45,7 +45,7 @@ class FemCable(Part):
     )
     cap: Annotated[bool, YesNo()] = Field(
         default=False,
-        description="it ends at a stiff cap across the body, where cells end, not at a point of the material",
+        description="ends at a stiff cap across the body, where hexahedra end; in tetrahedra at a point all the same",
     )
     tension: Annotated[tuple[float, float], Interval(Number(0.0, 1e4, "N"))] = Field(description="limits, 0 or more")
     displacement: Annotated[tuple[float, float], Interval(Number(-20.0, 20.0, "m"))] = Field(

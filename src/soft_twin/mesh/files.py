@@ -108,7 +108,7 @@ def _content(path: Path) -> meshio.Mesh:
     try:
         checked_file(path, "mesh", MAX_FILE_SIZE, MeshError)
     except MeshError as error:
-        raise MeshError(f"{error}; `soft-twin mesh ROBOT` makes a robot's meshes") from error
+        raise MeshError(f"{error}; `soft-twin mesh ROBOT` makes those that a description generates") from error
     if suffix == ".inp" and b"INCLUDE" in path.read_bytes().upper():
         raise MeshError(f"mesh '{path}' includes other files, which are not read: put all into one")
     seconds = LEAST_TIME + TIME_PER_BYTE * path.stat().st_size
