@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from bodies import distorted_block
 
+from soft_twin.descriptions.kinds_of_value import NAMED
 from soft_twin.errors import MeshError
 from soft_twin.mesh.elements import ELEMENTS
 from soft_twin.mesh.files import read_mesh, write_mesh
@@ -86,6 +87,17 @@ def test_gmshs_own_physical_names_are_read(tmp_path):
     np.testing.assert_allclose(centres[:, 2], 0.0, atol=1e-12)
     np.testing.assert_allclose(normals, np.tile([0.0, 0.0, -1.0], (len(normals), 1)), atol=1e-12)
     assert len(mesh.group("corner")) == 1
+
+
+def test_gmshs_groups_without_a_name_have_one_that_a_description_can_say(tmp_path):
+    block = distorted_block("tet4")
+    cells = [("tetra", block.cells), ("triangle", boundary_faces(block)), ("vertex", [[0]])]
+    tags = [np.full(len(rows), tag, np.int32) for (_, rows), tag in zip(cells, (7, 7, 2), strict=True)]
+    data = {"gmsh:physical": tags, "gmsh:geometrical": tags}
+    meshio.Mesh(block.nodes, cells, cell_data=data).write(tmp_path / "block.msh", file_format="gmsh22")
+    mesh = read_mesh(tmp_path / "block.msh")
+    assert ([*mesh.volumes], [*mesh.surfaces], [*mesh.groups]) == (["volume 7"], ["surface 7"], ["point 2"])
+    assert NAMED.read("volume 7") == "volume 7"
 
 
 def test_a_name_of_two_kinds_is_refused_where_the_format_cannot_hold_it(tmp_path):

@@ -23,7 +23,9 @@ class VolumeMaterial(Part):
     )
     poisson_ratio: Annotated[float | None, Number(-0.99, 0.4999)] = Field(default=None, description="ν, likewise")
     density: Annotated[float, Number(1.0, 3e4, "kg/m³")] = Field(description="ρ")
-    volume: Annotated[str | None, NAMED] = Field(default=None, description="name of the volume; without: all of it")
+    volume: Annotated[str | None, NAMED] = Field(
+        default=None, description="name of the volume; without: all of it; several in one place add up, densities, too"
+    )
     moduli: Annotated[tuple[float, ...] | None, Several(Stress, 1, 6)] = Field(
         default=None, description="μᵢ of `ogden`: W = Σ μᵢ/αᵢ (Σⱼ λ̄ⱼ^αᵢ − 3) + κ/2 (J − 1)²"
     )

@@ -2,7 +2,8 @@
 
 Gmsh and Abaqus files name groups of cells: groups of the mesh's own cells become volumes, groups of triangles and
 quadrilaterals (linear or quadratic) surfaces, groups of lines and points node groups. A .msh file may hold one group
-for each cell only: cells that have several names are written into a group "one + other".
+for each cell only: cells that have several names are written into a group "one + other". Gmsh's groups without a name
+are called by their kind and number, such as "surface 4".
 
 VTK files have no names, but arrays: "volume:NAME" of cells (0 or 1), "surface:NAME" of cells (bit i: the cell's i-th
 face), "group:NAME" of points (0 or 1), with spaces and the like in names as in web addresses (%20).
@@ -25,6 +26,7 @@ SUFFIXES = (".msh", ".vtk", ".vtu", ".inp", ".stl", ".ply", ".obj", ".off", ".me
 NAMED = (".msh", ".vtk", ".vtu")  # that keep names
 FLAT = (".stl", ".ply", ".obj", ".off")  # that hold no cells, but faces
 LINEAR = (".mesh", ".su2")  # of which meshio writes linear cells only
+KINDS = ("point", "curve", "surface", "volume")  # of Gmsh's physical groups, by their dimension
 MAX_FILE_SIZE = 100_000_000  # [bytes]
 MAX_MEMORY = 900_000_000  # [bytes] that reading a file may take
 LEAST_TIME, TIME_PER_BYTE = 2.0, 0.2e-6  # [s] of processor time that reading may take: four times the slowest format's
@@ -152,7 +154,8 @@ def _named_cells(content: meshio.Mesh) -> Iterator[tuple[str, int, np.ndarray]]:
     names = {(int(tag), int(dim)): name for name, (tag, dim) in content.field_data.items()}
     for k, tags in enumerate(content.cell_data.get("gmsh:physical", []) if not sets else []):
         for tag in np.unique(tags[tags != 0]):
-            name = names.get((int(tag), content.cells[k].dim), str(int(tag)))
+            dim = content.cells[k].dim
+            name = names.get((int(tag), dim), f"{KINDS[dim]} {tag}")
             yield name, k, np.flatnonzero(tags == tag)
 
 
