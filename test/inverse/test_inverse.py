@@ -110,6 +110,16 @@ def test_limits_hold_and_are_named(robot, twin):
     assert not solution.reachable
 
 
+@pytest.mark.parametrize("limits", [[], [CoordinateLimit(-1.0, 0.01)], [EffortRate(1e3, 1.0)]])
+def test_cables_only_pull_whether_or_not_efforts_are_limited(robot, twin, limits):
+    target, gravity = [0.02, 0.01, 0.09], [1.0, -6.0, -7.0]
+    twin.reset()
+    solution = Inverse(twin, limits, robot.actuator_names).solve(gravity, target)
+    assert solution.reachable
+    assert solution.efforts.min() >= 0.0
+    assert twin.equilibrium(gravity, efforts=solution.efforts).tip == pytest.approx(target, abs=1e-6)
+
+
 def test_pretension_is_kept_in_every_cable(robot, twin):
     twin.reset()
     solution = robot.build_inverse(twin).solve(SIDEWAYS, [0.0, 0.0, 0.1])

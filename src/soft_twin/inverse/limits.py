@@ -22,7 +22,7 @@ class Command(NamedTuple):
 
 
 class Limit:
-    """One limit of all actuators; what it says nothing about is unlimited.
+    """One limit of all actuators; what it says nothing about is unlimited, but for cables, which only pull.
 
     Attributes:
         moves: whether it depends on what the actuators were told last, or, where that is None, on where the twin is.
@@ -32,11 +32,12 @@ class Limit:
 
     def efforts(self, twin: Twin, told: Command | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Lowest and highest efforts (a,) [N] or [Pa]."""
-        return _unlimited(twin)
+        return twin.least_effort, np.full(twin.least_effort.shape, np.inf)
 
     def coordinates(self, twin: Twin, told: Command | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Lowest and highest coordinates (a,) [m] or [m³]."""
-        return _unlimited(twin)
+        shape = twin.least_effort.shape
+        return np.full(shape, -np.inf), np.full(shape, np.inf)
 
     def active(self, names: Sequence[str], efforts: np.ndarray, coordinates: np.ndarray) -> list[str]:
         """In words, what of it binds, such as "cable_3 displacement max"."""
@@ -180,11 +181,6 @@ def _of_all(value: np.ndarray, twin: Twin, word: str) -> np.ndarray:
     if value.ndim and value.shape != (count,):
         raise InputError(f"{word}: limits {value.tolist()} are for {value.size} actuators, the body has {count}")
     return np.broadcast_to(value, (count,))
-
-
-def _unlimited(twin: Twin) -> tuple[np.ndarray, np.ndarray]:
-    shape = twin.least_effort.shape
-    return np.full(shape, -np.inf), np.full(shape, np.inf)
 
 
 def _interval(low, high, word: str) -> tuple[np.ndarray, np.ndarray]:
