@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from soft_twin.checks import checked_count, checked_kind, checked_numbers
+from soft_twin.checks import check_positive, checked_count, checked_kind, checked_list, checked_number, checked_numbers
 from soft_twin.errors import InputError
 
 
@@ -28,8 +28,29 @@ def test_what_is_of_another_kind_is_told():
         checked_kind(None, (int, str), "a name", "robot")
 
 
+def test_lists_are_of_one_kind():
+    assert checked_list((value for value in (1, 2)), int, "whole numbers", "counts") == [1, 2]
+    for alone, found in ((3, "3"), ("34", "'34'"), (None, "None")):
+        with pytest.raises(InputError, match=f"^counts: expected a list of counts, found {found}$"):
+            checked_list(alone, int, "whole numbers", "counts")
+    with pytest.raises(InputError, match="^counts: expected whole numbers, found '2'$"):
+        checked_list([1, "2"], int, "whole numbers", "counts")
+
+
 @pytest.mark.parametrize("value", [0, -1, 2.5, "3", None, True])
 def test_counts_are_whole_numbers_from_one_on(value):
     assert checked_count(np.int64(3), "most") == 3
     with pytest.raises(InputError, match=f"^most: {value!r}: expected 1 or more$"):
         checked_count(value, "most")
+
+
+@pytest.mark.parametrize("value", ["3", None, [3.0], np.ones((1, 1)), 3j])
+def test_a_number_is_one_and_no_text(value):
+    for good in (3, np.float32(3.0), np.int64(3), np.array(3.0)):
+        assert checked_number(good, "size", "m") == 3.0
+    with pytest.raises(InputError, match=r"^size: expected a number \[m\], found "):
+        checked_number(value, "size", "m")
+    with pytest.raises(InputError, match="^share: expected a number, found "):
+        checked_number(value, "share")
+    with pytest.raises(InputError, match=r"^size: expected a number \[m\], found "):
+        check_positive(value, "size", "m")

@@ -1,8 +1,9 @@
 """Checks of what comes from outside, that every part of the package uses."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from soft_twin.errors import InputError
 from soft_twin.files import one_line
 
 STRONGEST = 5.0 * STANDARD_GRAVITY  # [m/s²] more is no gravity of a robot, be it less the acceleration of its base
+Kind = TypeVar("Kind")
 UNIT = 0.01  # by which the length of a direction may differ from one
 
 
@@ -31,13 +33,25 @@ def checked_vector(values: Sequence[float], size: int, what: str) -> np.ndarray:
     return vector
 
 
+def checked_number(value: Any, what: str, unit: str = "") -> float:
+    """One number, finite or not, of a unit in words.
+
+    Raises:
+        InputError: it is none; text is none, either, be it that of a number.
+    """
+    if not isinstance(value, str | bytes) and np.ndim(value) == 0:
+        with suppress(TypeError, ValueError):
+            return float(value)
+    raise InputError(f"{what}: expected a number{unit and f' [{unit}]'}, found {in_words(value)}")
+
+
 def check_positive(value: float, what: str, unit: str) -> None:
     """A number is positive and finite.
 
     Raises:
         InputError: it is not.
     """
-    if not 0.0 < value < math.inf:
+    if not 0.0 < checked_number(value, what, unit) < math.inf:
         raise InputError(f"{what}: {value} {unit} is not positive")
 
 
@@ -73,6 +87,23 @@ def checked_kind(value: Any, kind: type | tuple[type, ...], expected: str, what:
     if not isinstance(value, kind):
         raise InputError(f"{what}: expected {expected}, found {in_words(value)}")
     return value
+
+
+def checked_list(values: Any, kind: type[Kind], one: str, what: str) -> list[Kind]:
+    """Values of one kind, as a list.
+
+    Args:
+        values: them, in any order that can be gone through.
+        kind: their class.
+        one: such a value in words, such as "forces, such as a Gravity".
+        what: they are.
+
+    Raises:
+        InputError: one value alone, or one of another kind.
+    """
+    if isinstance(values, kind | str) or not isinstance(values, Iterable):
+        raise InputError(f"{what}: expected a list of {what}, found {in_words(values)}")
+    return [checked_kind(value, kind, one, what) for value in values]
 
 
 def checked_count(value: Any, what: str, least: int = 1) -> int:

@@ -12,8 +12,10 @@ from scipy.spatial.transform import Rotation
 from soft_twin.emulation.base_motion import inclinations
 from soft_twin.emulation.imu import EmulatedImu
 from soft_twin.errors import InputError, UsageError
+from soft_twin.sensing import ekf_kernel
 from soft_twin.sensing.broad import read_broad
 from soft_twin.sensing.calibration import ImuCalibration
+from soft_twin.sensing.ekf import OrientationEkf
 from soft_twin.sensing.evaluation import inclination_errors, rms
 from soft_twin.sensing.gravity import GravityEstimator, GravityParameters
 from soft_twin.sensing.sample_check import SampleCheckParameters
@@ -41,6 +43,41 @@ def still_gravity(tilt):
 
 def has(estimates, words):
     return any(words in fault for estimate in estimates for fault in estimate.faults)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda t, w, f: (np.float32(t), w.tolist(), tuple(f), 25),
+        lambda t, w, f: (np.array(t), w.astype(np.float32), f.astype(">f8"), np.float64(25.0)),
+        lambda t, w, f: (t, np.column_stack([w, w])[:, 0], np.column_stack([f, f])[:, 1], 25.0),
+    ],
+)
+def test_samples_of_other_numbers_are_the_same_to_the_filter_and_compile_nothing_more(convert):
+    rng, plain, other = np.random.default_rng(3), OrientationEkf(), OrientationEkf()
+    compiled = None
+    for count in range(4):
+        rates, force = rng.normal(size=3).astype(np.float32), rng.normal(size=3).astype(np.float32) + [0.0, 0.0, 10.0]
+        sample = (0.25 * count, rates.astype(float), force.astype(float), 25.0)
+        plain.update(ImuSample(*sample))
+        compiled = compiled or len(ekf_kernel.update.signatures)
+        other.update(ImuSample(*convert(*sample[:3])))
+    assert other.quaternion_wxyz == pytest.approx(plain.quaternion_wxyz, abs=1e-6)
+    assert len(ekf_kernel.update.signatures) == max(compiled, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"time": "now"}, r"time of an IMU's sample: expected a number \[s\], found 'now'"),
+        ({"temperature": None}, r"temperature of an IMU's sample: expected a number \[°C\], found None"),
+        ({"angular_velocity": [0.0, 0.0]}, r"angular_velocity .*: expected 3 numbers, found an array of shape \(2,\)"),
+        ({"specific_force": "up"}, "specific_force of an IMU's sample: expected 3 numbers, found 'up'"),
+    ],
+)
+def test_what_is_no_sample_is_told(change, message):
+    with pytest.raises(InputError, match=message):
+        replace(ImuSample(0.0, np.zeros(3), np.array([0.0, 0.0, 9.81]), math.nan), **change)
 
 
 @pytest.fixture
@@ -252,7 +289,7 @@ def test_temperature_out_of_range_is_named_and_gravity_goes_on(temperature, esti
 def test_unknown_filters_and_impossible_mountings_are_refused():
     with pytest.raises(UsageError, match="ekf, vqf"):
         GravityEstimator(np.eye(3), estimator="madgwick")
-    for matrix in (np.diag([1.0, 1.0, -1.0]), 2.0 * np.eye(3), np.eye(2)):
+    for matrix in (np.diag([1.0, 1.0, -1.0]), 2.0 * np.eye(3), np.eye(2), "upright", [[1.0], [1.0, 0.0]]):
         with pytest.raises(InputError, match="rotation"):
             GravityEstimator(matrix)
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from soft_twin.checks import checked_numbers
 from soft_twin.errors import InputError
 
 
@@ -13,7 +14,7 @@ def checked_rotation(rotation: np.ndarray) -> np.ndarray:
     Raises:
         InputError: not a right-handed rotation to 1e-6.
     """
-    matrix = np.asarray(rotation, dtype=float)
+    matrix = checked_numbers(rotation, "a rotation (3, 3)", "mounting")
     if matrix.shape != (3, 3) or not np.allclose(matrix @ matrix.T, np.eye(3), atol=1e-6) or np.linalg.det(matrix) < 0:
         raise InputError(f"mounting {np.round(matrix, 4).tolist()}: expected a right-handed (3, 3) rotation matrix")
     return matrix
