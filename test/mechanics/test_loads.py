@@ -8,11 +8,16 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.actuators.cables import CableActuators, PulledCables
+from soft_twin.mechanics.actuators.chambers import Chambers
 from soft_twin.mechanics.body import Body, Material, nodes_in
 from soft_twin.mechanics.cables import Cables
 from soft_twin.mechanics.constraints import Driven, Prescribed
+from soft_twin.mechanics.contact import Box, Contact, Lumen, Plane, SelfContact, Sphere
 from soft_twin.mechanics.loads import Effort, Gravity, NodalLoad, Pressure
 from soft_twin.mechanics.materials import energy_named
+from soft_twin.mechanics.materials.mooney_rivlin import MooneyRivlin
+from soft_twin.mechanics.materials.muscle import Muscle
+from soft_twin.mechanics.materials.ogden import Ogden
 from soft_twin.mechanics.model import Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh
@@ -347,3 +352,67 @@ def test_an_end_that_is_cut_aslant_says_why_it_has_no_nodes():
     aslant = Mesh(mesh.nodes, mesh.cells, mesh.element, surfaces={"tip": np.zeros((0, 4), dtype=int)})
     with pytest.raises(InputError, match="frames.tip: no nodes, for no face lies flat at that end"):
         nodes_in(aslant, "tip", "frames.tip")
+
+
+FLOOR = Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+CUBE = voxel_mesh(np.ones((1, 1, 1)), 0.1)
+RUBBER = energy_named("neo_hookean", 1e5, 0.3)
+
+
+def middle_cable():
+    return Cables(CUBE, np.array([[0.05, 0.05, 0.0]]), np.array([[0.05, 0.05, 0.1]]))
+
+
+def moving_as_said(said):
+    """A cube whose base moves in a way of one's own."""
+    return BackwardEuler(Model(Body(CUBE, Material(RUBBER, 1e3)), [], [Prescribed("base", motion=lambda _: said)]), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: voxel_mesh(np.ones((1, 1, 1)), "2 cm"), "voxels: expected one edge length .* found '2 cm'"),
+        (lambda: voxel_mesh(np.ones((1, 1, 1)), [0.1, 0.2]), r"voxels: expected one edge .* of shape \(2,\)"),
+        (lambda: energy_named("neo_hookean", "1e5", 0.3), r"Young's modulus: expected a number \[Pa\], found '1e5'"),
+        (lambda: energy_named("linear", 1e5, None), "Poisson's ratio: expected a number, found None"),
+        (lambda: Body(CUBE, Material(RUBBER, "heavy")), r"density: expected a number \[kg/m³\], found 'heavy'"),
+        (lambda: Body(CUBE, Material("rubber", 1e3)), "material: expected an Energy, .* found 'rubber'"),
+        (lambda: Body(CUBE, RUBBER), "materials: expected a list of materials, found a NeoHookean"),
+        (lambda: Body("cube", Material(RUBBER, 1e3)), "body: expected a Mesh, found 'cube'"),
+        (
+            lambda: Body(CUBE, Material(RUBBER, 1e3)).attach_mass("tip", "1 kg"),
+            r"attached mass: .*\[kg\], found '1 kg'",
+        ),
+        (lambda: NodalLoad("tip", [[1.0, 2.0], [3.0]]), "nodal load: expected .* numbers, found a list"),
+        (lambda: Pressure("tip", "10 kPa"), r"pressure: expected a number \[Pa\], found '10 kPa'"),
+        (lambda: Driven(Chambers(["chamber 1"]), ["open"]), "driven coordinate: expected a number, found 'open'"),
+        (lambda: CableActuators(middle_cable(), "stiff"), r"cables' stiffness: expected a number .* found 'stiff'"),
+        (lambda: CableActuators(middle_cable(), 1e3, friction=None), "cables' friction: expected a number, found None"),
+        (lambda: MooneyRivlin("1e5", 1e4, 1e6), r"Mooney–Rivlin's c1: expected a number \[Pa\], found '1e5'"),
+        (lambda: Ogden([[1e5], [1e4, 2.0]], [2.0], 1e6), "Ogden's moduli: expected some numbers .* found a list"),
+        (lambda: Ogden([1e5], [2.0], None), r"bulk modulus: expected a number \[Pa\], found None"),
+        (lambda: Muscle("1e5", [0.0, 0.0, 1.0]), r"muscle's stiffness: expected a number \[Pa\], found '1e5'"),
+        (lambda: Muscle(1e5, "z"), "muscle's direction: expected numbers .* found 'z'"),
+        (lambda: Muscle(1e5, [0.0, 0.0, 1.0], "full"), "muscle's activation: expected a number, .* found 'full'"),
+        (lambda: SelfContact("tip", "near"), r"self contact's margin: expected a number \[m\], found 'near'"),
+        (lambda: Lumen([[0.0], [1.0, 2.0]], 0.1), "lumen: expected points .* found a list"),
+        (lambda: Lumen([[0.0] * 3, [1.0] * 3], "wide"), "lumen: expected one radius .* found 'wide'"),
+        (lambda: Lumen([[0.0] * 3, [1.0] * 3], 0.1, "round"), r"lumen's lip: expected a number \[m\], found 'round'"),
+        (lambda: Sphere([0.0, 0.0, 0.0], "1"), r"sphere's radius: expected a number \[m\], found '1'"),
+        (lambda: Contact(FLOOR, "tip", "rough"), "contact's friction: expected a number, found 'rough'"),
+        (lambda: Contact(FLOOR, "tip", spacing="wide"), r"contact's spacing: expected a number \[m\], found 'wide'"),
+        (lambda: Contact("floor", "tip"), "contact: expected an obstacle, such as a Plane, found 'floor'"),
+        (lambda: moving_as_said([[0.0], [1.0, 2.0]]), "prescribed motion: expected .* numbers, found a list"),
+    ],
+)
+def test_what_is_no_number_is_named(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_what_is_done_to_an_array_later_changes_nothing():
+    value, rotation = np.array([0.0, 0.0, 1.0]), np.eye(3)
+    load, box = NodalLoad("tip", value), Box([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], rotation)
+    value[:], rotation[:] = np.nan, 0.0
+    assert np.array_equal(load.value, [0.0, 0.0, 1.0])
+    assert np.array_equal(box.rotation, np.eye(3))

@@ -377,6 +377,31 @@ def test_what_cannot_be_differentiated_is_refused():
         Elastic(Material(Own(), 1.0), "young_modulus").value  # noqa: B018
 
 
+def test_what_are_no_parameters_and_no_solution_is_told():
+    model, parameters = loaded_block()
+    solved, moving = equilibrium(model), BackwardEuler(model, 0.01)
+    objective, moments = np.zeros(solved.pose.points.shape), record(moving, 1)
+    for found, bad in (("a Elastic", parameters[0]), ("'young_modulus'", "young_modulus")):
+        for use in (
+            lambda bad=bad: sensitivities(model, solved, bad),
+            lambda bad=bad: gradient(model, solved, objective, bad),
+            lambda bad=bad: trajectory_gradient(moving, moments, objective[None], bad),
+            lambda bad=bad: trajectory_sensitivities(moving, moments, bad),
+        ):
+            with pytest.raises(InputError, match=f"parameters: expected a list of parameters, found {found}"):
+                use()
+    with pytest.raises(InputError, match="parameters: expected parameters, such as an Attribute, found a tuple"):
+        sensitivities(model, solved, [(model.forces[0], "vector", 2)])
+    with pytest.raises(InputError, match="solved: expected a solution, as equilibrium.* gives it, found a Pose"):
+        gradient(model, solved.pose, objective, parameters)
+    with pytest.raises(InputError, match="objective: expected .*, found 'tip'"):
+        gradient(model, solved, "tip", parameters)
+
+    other = equilibrium(Model(block(element="hex20r")))
+    with pytest.raises(InputError, match="pose: expected finite points .* is it another model's?"):
+        sensitivities(model, other, parameters)
+
+
 def test_solutions_of_a_model_that_has_changed_since_are_refused():
     model, parameters = loaded_block()
     solved = equilibrium(model)

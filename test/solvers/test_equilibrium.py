@@ -1,6 +1,7 @@
 """The solver: Hessians against differences of gradients, equilibria with plates, cables and contact, failures."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from test_loads import outer_faces
 
 from soft_twin.errors import ConvergenceError, InputError, MaterialError, MeshError
 from soft_twin.mechanics.actuators.cables import CableActuators
+from soft_twin.mechanics.actuators.chambers import Chambers
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
 from soft_twin.mechanics.constraints import Driven, Multipliers, Prescribed, RigidPlate
@@ -24,6 +26,7 @@ from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import make_mesh
 from soft_twin.robots import load_robot
 from soft_twin.solvers.equilibrium import RUNAWAY, _Outlook, equilibrium, minimise
+from soft_twin.solvers.time.integrators import BackwardEuler
 
 RNG = np.random.default_rng(4)
 
@@ -221,6 +224,59 @@ def test_what_floats_or_is_held_twice_is_said():
         Model(body, [], [Prescribed(body.place >= 0)])
     with pytest.raises(InputError, match="rigid plate: no nodes"):
         Model(body, [], [RigidPlate([])])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda pose: pose.points, r"pose: expected a Pose, such as solved.pose, found an array of shape \(36, 3\)"),
+        (lambda pose: replace(pose, points=pose.points[1:]), r"expected finite points \(36, 3\), found \(35, 3\)"),
+        (
+            lambda pose: replace(pose, points=np.vstack([pose.points, np.zeros(3)])),
+            r"points \(36, 3\), found \(37, 3\)",
+        ),
+        (lambda pose: replace(pose, points=np.full((36, 3), np.nan)), r"expected finite points \(36, 3\)"),
+        (lambda pose: replace(pose, centres=np.zeros((0, 3))), r"expected finite centres \(1, 3\), found \(0, 3\)"),
+        (lambda pose: replace(pose, rotations="none"), r"pose: expected rotations \(1, 3, 3\), found 'none'"),
+    ],
+)
+def test_a_pose_of_another_model_is_refused(change, message):
+    body = body_of_block()
+    model = Model(body, [Gravity()], [RigidPlate(body.mesh.nodes[:, 2] > 2.0 - 1e-9)])
+    bad = change(model.rest)
+    moving = BackwardEuler(model, 0.01)
+    for use in (
+        lambda: equilibrium(model, bad),
+        lambda: BackwardEuler(model, 0.01, bad),
+        lambda: moving.restart(bad, np.zeros(3), 0.0),
+    ):
+        with pytest.raises(InputError, match=message):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"forces": Gravity()}, "forces: expected a list of forces, found a Gravity"),
+        ({"forces": ["gravity"]}, "forces: expected forces, such as a Gravity, found 'gravity'"),
+        ({"forces": [Prescribed("tip")]}, "forces: expected forces, .* found a Prescribed"),
+        ({"constraints": [Gravity()]}, "constraints: expected constraints, .* found a Gravity"),
+        ({"constraints": Prescribed("tip")}, "constraints: expected a list of constraints, found a Prescribed"),
+        ({"actuators": Chambers(["chamber 1"])}, "actuators: expected a list of actuators, found a Chambers"),
+        ({"body": distorted_block("hex8")}, "body: expected a Body, found a Mesh"),
+    ],
+)
+def test_parts_of_a_model_in_the_wrong_place_are_named(parts, message):
+    with pytest.raises(InputError, match=message):
+        Model(**{"body": body_of_block(), **parts})
+
+
+def test_a_pose_may_be_of_lists_and_of_single_precision():
+    model = Model(body_of_block(), [Gravity()])
+    found = equilibrium(model).pose
+    for points in (found.points.tolist(), found.points.astype(np.float32), np.asfortranarray(found.points)):
+        again = equilibrium(model, replace(found, points=points))
+        assert again.pose.points == pytest.approx(found.points, abs=1e-9)
 
 
 def test_a_load_that_nothing_can_hold_ends_in_an_error_with_its_history():

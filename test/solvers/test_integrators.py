@@ -326,8 +326,10 @@ def test_what_makes_no_sense_is_named():
         with pytest.raises(InputError, match="velocities: expected finite numbers"):
             BackwardEuler(block(), 0.01, velocities=velocities)
     for name in ("max_iterations", "newton_steps"):
-        with pytest.raises(InputError, match=f"{name}: at least 1 is needed, not 0"):
+        with pytest.raises(InputError, match=f"{name}: 0: expected 1 or more"):
             BackwardEuler(block(), 0.01, **{name: 0})
+        with pytest.raises(InputError, match=f"{name}: 1.5: expected 1 or more"):
+            BackwardEuler(block(), 0.01, **{name: 1.5})
     with pytest.raises(InputError, match="time step: -0.1 s is not positive"):
         BackwardEuler(block(), 0.01).step(-0.1)
     with pytest.raises(InputError, match="duration: nan s is negative or not finite"):
@@ -336,6 +338,8 @@ def test_what_makes_no_sense_is_named():
         BackwardEuler(block(), 0.01).advance(1.0, 0.0)
     with pytest.raises(InputError, match="damping: -1 1/s"):
         CrankNicolson(block(), 0.01, mass_damping=-1.0)
+    with pytest.raises(InputError, match="inf 1/s and 0 s must not be negative, and finite"):
+        CrankNicolson(block(), 0.01, mass_damping=np.inf)
 
 
 class FromCurrentState(BackwardEuler):

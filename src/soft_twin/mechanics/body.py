@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from soft_twin.checks import checked_kind, checked_list, checked_number
 from soft_twin.errors import InputError, MaterialError, MeshError
 from soft_twin.linear_algebra.cholesky import Cholesky
 from soft_twin.linear_algebra.envelope import slender_order
@@ -87,10 +88,10 @@ class Body:
 
         Raises:
             MeshError: every node is clamped, or names, indices or masks are none of the mesh's.
-            InputError: `clamped` is given, and it is no node.
+            InputError: `clamped` is given, and it is no node; no Mesh, no Materials, or a density that is no number.
             MaterialError: no material, a density that is negative or not finite, or cells that no material fills.
         """
-        self.mesh = mesh
+        self.mesh = checked_kind(mesh, Mesh, "a Mesh", "body")
         free = np.ones(len(mesh.nodes), dtype=bool)
         if clamped is not None:
             free[nodes_of(self, clamped, "clamped")] = False
@@ -100,7 +101,8 @@ class Body:
         self._groups = [mesh.cells, carried[:, None]] if len(carried) else [mesh.cells]
         self.place = slender_order(self._groups, free, mesh.nodes)
         self._order = np.argsort(self.place)[np.count_nonzero(self.place < 0) :]
-        self.parts = self._parts([materials] if isinstance(materials, Material) else list(materials))
+        given = [materials] if isinstance(materials, Material) else materials
+        self.parts = self._parts(checked_list(given, Material, "Materials of a body", "materials"))
         self.attached = np.zeros(len(mesh.nodes))
         self._surface_shares: dict[str, np.ndarray] = {}
         self._weigh()
@@ -149,7 +151,8 @@ class Body:
         """Change what one of the body's materials weighs [kg/m³].
 
         Raises:
-            MaterialError: the density is negative or not finite.
+            InputError: the density is no number.
+            MaterialError: it is negative or not finite.
         """
         material.density = _checked_density(density)
         self._weigh()
@@ -163,7 +166,7 @@ class Body:
             InputError: a mass that is not finite, or takes off more than hangs there, or no nodes.
             MeshError: nodes that are none of the mesh's.
         """
-        chosen = nodes_of(self, nodes, "attached mass")
+        chosen, mass = nodes_of(self, nodes, "attached mass"), checked_number(mass, "attached mass", "kg")
         shares = self.shares(nodes)
         left = self.attached[chosen] + mass * shares
         if not (left > -NOTHING).all() or not mass < np.inf:
@@ -221,6 +224,7 @@ class Body:
         parts, filled = [], np.zeros(len(mesh.cells), dtype=bool)
         for material in materials:
             _checked_density(material.density)
+            checked_kind(material.energy, Energy, "an Energy, such as energy_named(…)", "material")
             numbers = self._cells_of(material.volume)
             numbers = numbers[np.argsort(first[numbers], kind="stable")]
             filled[numbers] = True
@@ -296,6 +300,7 @@ def nodes_in(mesh: Mesh, nodes: str | np.ndarray, what: str) -> np.ndarray:
 
 
 def _checked_density(density: float) -> float:
+    density = checked_number(density, "density", "kg/m³")
     if not 0.0 <= density < np.inf:
         raise MaterialError(f"density {density:g} kg/m³ is negative or not finite")
     return density

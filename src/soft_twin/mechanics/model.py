@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.csgraph import connected_components
 
+from soft_twin.checks import checked_kind, checked_list, checked_numbers
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.actuators.base import Actuators, ActuatorSet
 from soft_twin.mechanics.body import Addresses, Body, add_parts
@@ -85,8 +86,13 @@ class Model:
         """`consistent_mass`: the elements' own mass matrices, instead of lumped ones.
 
         Raises:
-            MeshError, InputError: names that match nothing, nodes fixed twice, or nothing left to solve for.
+            MeshError, InputError: names that match nothing, nodes fixed twice, nothing left to solve for, or parts that
+                are no body, or in the wrong list.
         """
+        forces = checked_list(forces, Force, "forces, such as a Gravity", "forces")
+        constraints = checked_list(constraints, Constraint, "constraints, such as a Prescribed", "constraints")
+        actuators = checked_list(actuators, Actuators, "actuators, such as Chambers", "actuators")
+        checked_kind(body, Body, "a Body", "body")
         self.actuators, self._efforts = ActuatorSet(actuators), [Effort(part) for part in actuators]
         self._driven = [Driven(part) for part in actuators]
         self.body, self.forces, self.constraints = body, [*forces, *self._efforts], [*constraints, *self._driven]
@@ -180,6 +186,26 @@ class Model:
     def round_off(self) -> float:
         """Residual [N] that the arithmetic leaves."""
         return ROUND_OFF * self.body.modulus * float(np.linalg.norm(self.body.mesh.size)) ** 2
+
+    def checked_pose(self, pose: Pose | None) -> Pose:
+        """The pose, in contiguous arrays of floats; None: the undeformed one.
+
+        Raises:
+            InputError: it is no Pose, of other nodes or plates than this model's, or not finite.
+        """
+        rest = self.rest
+        if pose is None:
+            return rest
+        checked_kind(pose, Pose, "a Pose, such as solved.pose", "pose")
+        checked = []
+        for name, like in vars(rest).items():
+            values = np.ascontiguousarray(checked_numbers(getattr(pose, name), f"{name} {like.shape}", "pose"))
+            if values.shape != like.shape or not np.isfinite(values).all():
+                raise InputError(
+                    f"pose: expected finite {name} {like.shape}, found {values.shape}: is it another model's?"
+                )
+            checked.append(values)
+        return Pose(*checked)
 
     def prescribe(self, pose: Pose, time: float, fraction: float = 1.0) -> Pose:
         """The pose with the prescribed nodes where they are at `time`, or a fraction of the way there."""

@@ -422,11 +422,12 @@ def equilibrium(model: Model, pose: Pose | None = None, time: float = 0.0, load_
     one of `load_steps`.
 
     Raises:
+        InputError: `pose` is none of this model's.
         MeshError: the body floats.
         ConvergenceError: no equilibrium was found.
     """
+    pose = model.checked_pose(pose)
     model.check_not_floating()
-    pose = model.rest if pose is None else pose
     model.begin(pose.points)
     reached, size, multipliers = 0.0, 1.0, None
     goal = model.load_factor

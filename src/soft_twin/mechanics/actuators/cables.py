@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix, diags
 
+from soft_twin.checks import checked_number
 from soft_twin.errors import InputError
 from soft_twin.mechanics.actuators.base import Actuators, ActuatorState
 from soft_twin.mechanics.body import Body
@@ -33,8 +34,11 @@ class CableActuators(Actuators):
         capstan coefficient μ.
 
         Raises:
-            InputError: a stiffness that is not positive, a friction that is negative, or another number of names.
+            InputError: what is no number, a stiffness that is not positive, a friction that is negative, or another
+                number of names.
         """
+        stiffness = checked_number(stiffness, "cables' stiffness", "N/m")
+        friction = checked_number(friction, "cables' friction")
         if not stiffness > 0.0:
             raise InputError(f"cables: stiffness {stiffness:g} N/m is not positive")
         if not friction >= 0.0:

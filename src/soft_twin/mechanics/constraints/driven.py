@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from soft_twin.checks import checked_number
 from soft_twin.errors import InputError
 from soft_twin.mechanics.actuators.base import Actuators
 from soft_twin.mechanics.body import Body
@@ -40,7 +41,7 @@ class Driven(Constraint):
         given = list(np.atleast_1d(np.asarray(values, dtype=object)))
         if len(given) != self.actuators.count:
             raise InputError(f"driven: {self.actuators.count} coordinates are needed, not {len(given)}")
-        if not all(value is None or np.isfinite(value) for value in given):
+        if not all(value is None or np.isfinite(checked_number(value, "driven coordinate")) for value in given):
             raise InputError(f"driven: coordinates {given} are not finite")
         self._coordinates = given
         self._driven = np.array([i for i, value in enumerate(given) if value is not None], dtype=np.int64)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import checked_numbers, checked_vector
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, nodes_of
 from soft_twin.mechanics.constraints.base import Constraint
@@ -35,7 +35,7 @@ class Prescribed(Constraint):
     def positions(self, time: float) -> np.ndarray:
         if self.motion is None:
             return self._rest + time * self.velocity
-        positions = np.asarray(self.motion(time), dtype=float)
+        positions = checked_numbers(self.motion(time), f"{self._rest.shape} finite numbers", "prescribed motion")
         if positions.shape != self._rest.shape or not np.isfinite(positions).all():
             raise InputError(f"prescribed motion: expected {self._rest.shape} finite numbers, found {positions.shape}")
         return positions

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from soft_twin.checks import check_positive
+from soft_twin.checks import check_positive, checked_kind, checked_number
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, nodes_of
 from soft_twin.mechanics.constraints.base import Constraint
@@ -63,12 +63,13 @@ class Contact(Constraint):
         margin: float | None = None,
         spacing: float | None = None,
     ):
-        if not 0.0 <= friction < np.inf:
+        if not 0.0 <= checked_number(friction, "contact's friction") < np.inf:
             raise InputError(f"contact: friction {friction:g} is negative or not finite")
         if margin is not None:
             check_positive(margin, "contact's margin", "m")
-        if spacing is not None and not spacing > 0.0:
+        if spacing is not None and not checked_number(spacing, "contact's spacing", "m") > 0.0:
             raise InputError(f"contact: spacing {spacing:g} m is not positive")
+        checked_kind(obstacle, Obstacle, "an obstacle, such as a Plane", "contact")
         self.obstacle, self.nodes, self.friction, self.margin, self.spacing = obstacle, nodes, friction, margin, spacing
 
     def attach(self, body: Body) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
+from soft_twin.checks import checked_number, checked_numbers
 from soft_twin.errors import InputError
 from soft_twin.mechanics.contact.obstacles import Obstacle, circle
 
@@ -65,10 +66,10 @@ class Lumen(Obstacle):
         from scipy.interpolate import CubicSpline  # here, since loading it takes as long as all of mechanics
 
         super().__init__(position, rotation)
-        self.points = np.asarray(points, dtype=float)
+        self.points = np.array(checked_numbers(points, "points (k, 3)", "lumen"))
         if self.points.ndim != 2 or self.points.shape[1] != 3 or len(self.points) < 2:
             raise InputError(f"lumen: expected two or more points (k, 3), found an array {self.points.shape}")
-        radii = np.asarray(radii, dtype=float)
+        radii = np.array(checked_numbers(radii, "one radius [m], or one of each point", "lumen"))
         self.radii = np.full(len(self.points), radii) if radii.ndim == 0 else radii
         if self.radii.shape != (len(self.points),):
             raise InputError(f"lumen: {len(self.points)} points, radii {self.radii.shape}: expected one for each")
@@ -77,8 +78,9 @@ class Lumen(Obstacle):
         chords = np.linalg.norm(np.diff(self.points, axis=0), axis=1)
         if not (chords > 0.0).all():
             raise InputError(f"lumen: points {chords.argmin()} and {chords.argmin() + 1} are in one place")
-        self.lip = float(lip)
-        self.wall = max(float(self.radii.max()), self.lip) if wall is None else float(wall)
+        self.lip = checked_number(lip, "lumen's lip", "m")
+        widest = max(float(self.radii.max()), self.lip)
+        self.wall = widest if wall is None else checked_number(wall, "lumen's wall", "m")
         if not 0.0 < self.lip <= self.wall:
             raise InputError(f"lumen: lip {lip:g} m, wall {self.wall:g} m: expected 0 < lip ≤ wall")
         self._chords = np.concatenate([[0.0], np.cumsum(chords)])

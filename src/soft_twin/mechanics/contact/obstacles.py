@@ -47,7 +47,7 @@ class Obstacle(ABC):
 
     @rotation.setter
     def rotation(self, value: np.ndarray) -> None:
-        turned = checked_numbers(value, "a rotation (3, 3)", "obstacle's rotation")
+        turned = np.array(checked_numbers(value, "a rotation (3, 3)", "obstacle's rotation"))
         if turned.shape != (3, 3):
             raise InputError(f"obstacle's rotation: expected (3, 3) numbers, found an array of shape {turned.shape}")
         if not (np.abs(turned.T @ turned - np.eye(3)).max() < ROUNDED and np.linalg.det(turned) > 0.0):

@@ -20,6 +20,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from soft_twin.checks import checked_number
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.body import Body, nodes_of
 from soft_twin.mechanics.constraints.base import Constraint
@@ -53,7 +54,7 @@ class SelfContact(Constraint):
     stop = "the body presses on itself"
 
     def __init__(self, nodes=None, margin: float | None = None):
-        if margin is not None and not margin > 0.0:
+        if margin is not None and not checked_number(margin, "self contact's margin", "m") > 0.0:
             raise InputError(f"self contact: margin {margin:g} m is not positive")
         self.nodes, self.margin = nodes, margin
 

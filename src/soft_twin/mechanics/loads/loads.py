@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import checked_numbers, checked_vector
 from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, nodes_of
@@ -53,7 +53,7 @@ class NodalLoad(Force):
 
     @value.setter
     def value(self, value: Sequence) -> None:
-        value = np.asarray(value, dtype=float)
+        value = np.array(checked_numbers(value, "(3,) or (k, 3) numbers", "nodal load"))
         if not np.isfinite(value).all():
             raise InputError(f"nodal load: {value} N is not finite")
         count = "k" if self._nodes is None else len(self._nodes)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
+from soft_twin.checks import checked_number
 from soft_twin.errors import InputError, MeshError
 from soft_twin.linear_algebra.addresses import DROPPED, TRANSPOSED
 from soft_twin.linear_algebra.compiled import kernel, part
@@ -46,7 +47,7 @@ class Pressure(Force):
 
     @pressure.setter
     def pressure(self, value: float) -> None:
-        value = float(value)
+        value = checked_number(value, "pressure", "Pa")
         if not np.isfinite(value):
             raise InputError(f"pressure: {value} is not finite")
         self._pressure = value

@@ -6,6 +6,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
+from soft_twin.checks import checked_number
 from soft_twin.errors import MaterialError
 from soft_twin.mechanics.materials.assembly import assemble_stiffness, assemble_stress, deformation_gradients
 
@@ -100,9 +101,12 @@ class IsotropicEnergy(Energy):
 
     Raises:
         MaterialError: E ≤ 0 or infinite, or ν outside (−1, 0.5).
+        InputError: E or ν is no number.
     """
 
     def __init__(self, young_modulus: float, poisson_ratio: float):
+        young_modulus = checked_number(young_modulus, "Young's modulus", "Pa")
+        poisson_ratio = checked_number(poisson_ratio, "Poisson's ratio")
         if not 0.0 < young_modulus < np.inf:
             raise MaterialError(f"Young's modulus {young_modulus:g} Pa is not positive and finite")
         if not -1.0 < poisson_ratio < 0.5:

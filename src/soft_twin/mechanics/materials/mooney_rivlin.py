@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from soft_twin.checks import checked_number
 from soft_twin.errors import MaterialError
 from soft_twin.mechanics.materials.base import Energy
 from soft_twin.mechanics.materials.tensors import IDENTITY, cofactor, cofactor_derivative, outer, scaled
@@ -17,8 +18,11 @@ class MooneyRivlin(Energy):
         """Constants [Pa].
 
         Raises:
+            InputError: one is no number.
             MaterialError: c₁ + c₂ or κ is not positive and finite.
         """
+        c1, c2 = checked_number(c1, "Mooney–Rivlin's c1", "Pa"), checked_number(c2, "Mooney–Rivlin's c2", "Pa")
+        bulk_modulus = checked_number(bulk_modulus, "bulk modulus", "Pa")
         if not (0.0 < c1 + c2 < np.inf and 0.0 < bulk_modulus < np.inf):
             raise MaterialError(
                 f"Mooney–Rivlin: c1 + c2 = {c1 + c2:g} Pa and bulk modulus {bulk_modulus:g} Pa must be positive "

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 
+from soft_twin.checks import checked_number, checked_numbers
 from soft_twin.errors import InputError, MaterialError
 from soft_twin.linear_algebra.compiled import kernel, part
 from soft_twin.mechanics.materials.assembly import VECTOR, deformation_gradients, scatter_products
@@ -36,9 +37,11 @@ class Muscle(Energy):
         """`direction`: m (3,), or (m, 3) one of each cell of the mesh; its length does not matter.
 
         Raises:
+            InputError: what are no numbers, or an activation that is not finite.
             MaterialError: k is not positive and finite, or a direction has no length.
         """
-        direction = np.asarray(direction, dtype=float)
+        direction = checked_numbers(direction, "numbers (3,) or (cells, 3)", f"{self._name}'s direction")
+        stiffness = checked_number(stiffness, f"{self._name}'s stiffness", "Pa")
         length = np.linalg.norm(direction, axis=-1, keepdims=True)
         if not 0.0 < stiffness < np.inf:
             raise MaterialError(f"{self._name}: stiffness {stiffness:g} Pa is not positive and finite")
@@ -55,7 +58,7 @@ class Muscle(Energy):
 
     @activation.setter
     def activation(self, value: float | np.ndarray) -> None:
-        if not np.isfinite(value).all():
+        if not np.isfinite(checked_numbers(value, "a number, or one of each cell", f"{self._name}'s activation")).all():
             raise InputError(f"{self._name}: activation {value} is not finite")
         self._activation = value
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from soft_twin.checks import checked_number, checked_numbers
 from soft_twin.errors import MaterialError
 from soft_twin.mechanics.materials.base import Energy
 
@@ -20,10 +21,13 @@ class Ogden(Energy):
         """`moduli` μᵢ [Pa], `exponents` αᵢ.
 
         Raises:
+            InputError: what are no numbers.
             MaterialError: as many moduli as exponents are not given, or Σ μᵢ αᵢ or κ is not positive and
                 finite.
         """
-        self.moduli, self.exponents = np.array(moduli, float), np.array(exponents, float)
+        self.moduli = np.array(checked_numbers(moduli, "some numbers [Pa]", "Ogden's moduli"))
+        self.exponents = np.array(checked_numbers(exponents, "some numbers", "Ogden's exponents"))
+        bulk_modulus = checked_number(bulk_modulus, "bulk modulus", "Pa")
         if self.moduli.shape != self.exponents.shape or self.moduli.ndim != 1 or not self.exponents.all():
             raise MaterialError(f"Ogden: expected as many moduli as exponents, none of them 0: {moduli}, {exponents}")
         if not (0.0 < self.moduli @ self.exponents < np.inf and 0.0 < bulk_modulus < np.inf):

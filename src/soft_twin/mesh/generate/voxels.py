@@ -5,7 +5,8 @@ from itertools import permutations
 
 import numpy as np
 
-from soft_twin.errors import MeshError
+from soft_twin.checks import checked_numbers
+from soft_twin.errors import InputError, MeshError
 from soft_twin.mesh.elements import Element, element_named
 from soft_twin.mesh.generate.hollows import surfaces_of_block
 from soft_twin.mesh.mesh import Mesh, make_mesh
@@ -26,9 +27,13 @@ def voxel_mesh(
         labels: name of the volume of each integer that has one.
 
     Raises:
+        InputError: other sizes than these.
         MeshError: nothing is occupied, parts hang together with nothing, or a label is not in the grid.
     """
     occupied, cell = np.asarray(occupied), element_named(element)
+    edges = checked_numbers(size, "one edge length [m] or three", "voxels")
+    if edges.shape not in ((), (3,)):
+        raise InputError(f"voxels: expected one edge length [m] or three, found an array of shape {edges.shape}")
     if occupied.ndim != 3 or not occupied.any():
         raise MeshError(f"voxels: expected a grid (nx, ny, nz) with some occupied, found {occupied.shape}")
     places, pattern = np.argwhere(occupied), _pattern(cell)
@@ -38,7 +43,7 @@ def voxel_mesh(
     grid = np.column_stack(np.unravel_index(unique, [2 * n + 1 for n in occupied.shape]))
     values = np.repeat(occupied[tuple(places.T)], len(pattern))
     cells = cells.reshape(-1, pattern.shape[1])
-    mesh = make_mesh(0.5 * grid * size, cells, cell, "voxels", _volumes(values, labels or {}))
+    mesh = make_mesh(0.5 * grid * edges, cells, cell, "voxels", _volumes(values, labels or {}))
     return Mesh(mesh.nodes, mesh.cells, cell, mesh.volumes, surfaces_of_block(mesh))
 
 

@@ -30,6 +30,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse import csr_matrix, identity, vstack
 
+from soft_twin.checks import checked_kind, checked_list, checked_numbers
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.constraints.rows import Rows, stacked
@@ -43,6 +44,7 @@ from soft_twin.solvers.equilibrium import Solved
 from soft_twin.solvers.time.integrators import Integrator
 
 DEPENDENT = 1e-11  # singular values below this, of the largest, are of rows that repeat each other
+SOLUTION = "a solution, as equilibrium(model) gives it"
 UNCHANGED = 1e-6  # of the forces at work, for the residual of what was solved
 POSITION_STEP = 1e-4  # of the body's size, for products with stiffness matrices
 
@@ -110,8 +112,9 @@ def sensitivities(model: Model, solved: Solved, parameters: Sequence[Parameter],
     """dx/dθ (n, 3, p) of a static equilibrium by each parameter: positions of all nodes, multipliers free to follow.
 
     Raises:
-        InputError: the model has changed since it was solved.
+        InputError: the model has changed since it was solved, `solved` is another's, or what are no parameters.
     """
+    parameters = checked_list(parameters, Parameter, "parameters, such as an Attribute", "parameters")
     system = _factorised(model, solved, Increment())
     slopes = _by_parameters(model, solved, system, parameters, lambda: Increment(), time)
     step, _ = system.solve(-(system.testing.T @ slopes.gradients), slopes.gaps)
@@ -125,8 +128,11 @@ def gradient(
     of the equilibrium, where nodes follow prescribed motions.
 
     Raises:
-        InputError: `objective` has another shape, or the model has changed since it was solved.
+        InputError: `objective` has another shape, the model has changed since it was solved, `solved` is another's, or
+            what are no parameters.
     """
+    checked_kind(solved, Solved, SOLUTION, "solved")
+    parameters = checked_list(parameters, Parameter, "parameters, such as an Attribute", "parameters")
     objective = checked_field(objective, solved.pose.points)
     system = _factorised(model, solved, Increment())
     slopes = _by_parameters(model, solved, system, parameters, lambda: Increment(), time)
@@ -181,9 +187,11 @@ def trajectory_gradient(
     integrator is left at the last state.
 
     Raises:
-        InputError: `objective` has another shape, or the model is not as it was in one of the steps.
+        InputError: `objective` has another shape, the model is not as it was in one of the steps, or what are no
+            parameters.
         UsageError: of this kind of integrator no gradients are known, or steps are not solved to their end.
     """
+    parameters = checked_list(parameters, Parameter, "parameters, such as an Attribute", "parameters")
     if integrator.newton_steps is not None:
         raise UsageError(
             f"no gradients through steps of {integrator.newton_steps} Newton steps: solve them to their end"
@@ -300,9 +308,9 @@ def checked_field(field: np.ndarray, like: np.ndarray) -> np.ndarray:
     """`field` as an array of the same shape as another.
 
     Raises:
-        InputError: another shape.
+        InputError: no numbers, or another shape.
     """
-    field = np.asarray(field, dtype=float)
+    field = checked_numbers(field, f"{like.shape}", "objective")
     if field.shape != like.shape:
         raise InputError(f"objective: expected {like.shape}, found {field.shape}")
     return field
@@ -340,7 +348,7 @@ def _stiffness_products(model: Model, x: np.ndarray, direction: np.ndarray) -> t
 
 def _factorised(model: Model, solved: Solved, increment: Increment, before: Pose | None = None) -> _System:
     """`before`: where a step began whose plates' forces balance at its midpoint."""
-    pose, multipliers = solved.pose, solved.multipliers
+    pose, multipliers = model.checked_pose(checked_kind(solved, Solved, SOLUTION, "solved").pose), solved.multipliers
 
     def assemble() -> None:
         model.assemble(pose, increment, multipliers, with_matrix=True)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from soft_twin.checks import checked_list
 from soft_twin.errors import UsageError
 from soft_twin.solvers.derivatives.derivatives import (
     Moment,
@@ -39,9 +40,10 @@ def trajectory_sensitivities(
     The integrator is left at the last state.
 
     Raises:
-        InputError: the model is not as it was in one of the steps.
+        InputError: the model is not as it was in one of the steps, or what are no parameters.
         UsageError: of this kind of integrator, or with constraints at work, no such derivatives are known.
     """
+    parameters = checked_list(parameters, Parameter, "parameters, such as an Attribute", "parameters")
     if not integrator.differentiable or integrator.newton_steps is not None or integrator.overstress is not None:
         raise UsageError(f"no sensitivities through the steps of this {type(integrator).__name__} are known")
     if integrator.model.unknowns.plates:

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from soft_twin.checks import check_positive
+from soft_twin.checks import check_positive, checked_count, checked_number, checked_numbers
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.model import Assembled, Increment, Model
@@ -76,18 +76,23 @@ class Integrator(ABC):
         `max_iterations`: steps that need more fail; with fewer than usual, hard steps are sooner tried in halves.
 
         Raises:
-            InputError: a step, damping or number of iterations that makes no sense, or velocities of another shape.
+            InputError: a step, damping or number of iterations that makes no sense, a pose that is none of this
+                model's, or velocities of another shape.
         """
         check_positive(dt, "time step", "s")
         for count, what in ((max_iterations, "max_iterations"), (newton_steps, "newton_steps")):
-            if count is not None and count < 1:
-                raise InputError(f"{what}: at least 1 is needed, not {count}")
-        if not (mass_damping >= 0.0 and stiffness_damping >= 0.0):
-            raise InputError(f"damping: {mass_damping:g} 1/s and {stiffness_damping:g} s must not be negative")
+            if count is not None:
+                checked_count(count, what)
+        mass_damping = checked_number(mass_damping, "mass_damping", "1/s")
+        stiffness_damping = checked_number(stiffness_damping, "stiffness_damping", "s")
+        if not (0.0 <= mass_damping < np.inf and 0.0 <= stiffness_damping < np.inf):
+            raise InputError(
+                f"damping: {mass_damping:g} 1/s and {stiffness_damping:g} s must not be negative, and finite"
+            )
         self.model, self.dt, self.time = model, dt, 0.0
         self.mass_damping, self.stiffness_damping = mass_damping, stiffness_damping
         self.newton_steps, self.max_iterations = newton_steps, max_iterations
-        self.pose = model.rest if pose is None else pose
+        self.pose = model.checked_pose(pose)
         self.velocities = _checked_velocities(velocities, self.pose.points)
         self._smallest = SMALLEST_STEP * dt
         self.velocities[model.prescribed] = self._motion_velocities(self.time)
@@ -97,10 +102,14 @@ class Integrator(ABC):
         self._note_forces()
 
     def restart(self, pose: Pose, velocities: np.ndarray, time: float) -> None:
-        """Go on from another state: pose, velocities (n, 3) [m/s], time [s]; obstacles are where they are now."""
-        self.pose, self.velocities, self.time = pose, velocities, time
+        """Go on from another state: pose, velocities (n, 3) or (3,) [m/s], time [s]; obstacles are where they are now.
+
+        Raises:
+            InputError: a pose that is none of this model's, or velocities of another shape.
+        """
+        self.pose = self.model.checked_pose(pose)
+        self.velocities, self.time = _checked_velocities(velocities, self.pose.points), time
         if len(followed := self.followed):
-            self.velocities = velocities.copy()
             self.velocities[followed] = self._motion_velocities(time)
         self.solved, self._multipliers, self._acceleration = None, None, None
         self.model.accept()
@@ -160,7 +169,7 @@ class Integrator(ABC):
             InputError: a duration that is negative, or a tolerance that is not positive.
             ConvergenceError: a step failed, in spite of halving where steps are adaptive.
         """
-        if not 0.0 <= duration < np.inf:
+        if not 0.0 <= checked_number(duration, "duration", "s") < np.inf:
             raise InputError(f"duration: {duration} s is negative or not finite")
         if tolerance is not None:
             check_positive(tolerance, "tolerance", "m")
@@ -255,7 +264,7 @@ class Integrator(ABC):
 
 def _checked_velocities(velocities: np.ndarray | None, like: np.ndarray) -> np.ndarray:
     """(n, 3) [m/s], zero where none are given."""
-    given = np.zeros(3) if velocities is None else np.asarray(velocities, dtype=float)
+    given = np.zeros(3) if velocities is None else checked_numbers(velocities, f"(3,) or {like.shape}", "velocities")
     if given.shape not in ((3,), like.shape) or not np.isfinite(given).all():
         raise InputError(f"velocities: expected finite numbers, (3,) or {like.shape}, found {given.shape}")
     return np.zeros_like(like) + given
