@@ -314,6 +314,30 @@ def test_rates_for_another_number_of_actuators_are_refused(robot, twin, limit):
         Inverse(twin, [limit], robot.actuator_names).solve(SIDEWAYS, [0.0, 0.0, 0.098])
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: EffortLimit("none", 1.0), "effort's limit: expected a number, or one of each actuator, found 'none'"),
+        (lambda: CoordinateRate("slow", 0.1), "coordinate rate: expected a number, .* found 'slow'"),
+    ],
+)
+def test_what_are_no_limits_is_told(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (EffortLimit(0.0, 1.0), "limits: expected a list of limits, found a EffortLimit"),
+        (["effort"], "limits: expected limits, such as an EffortLimit, found 'effort'"),
+    ],
+)
+def test_limits_are_a_list_of_limits(robot, twin, limits, message):
+    with pytest.raises(InputError, match=message):
+        Inverse(twin, limits, robot.actuator_names)
+
+
 def test_another_robots_twin_is_refused(twin):
     with pytest.raises(InputError, match="the twin has 6 actuators, not 3 .*: is it another robot's?"):
         Inverse(twin, [], ["cable_1", "cable_2", "chamber"])

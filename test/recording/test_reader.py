@@ -331,6 +331,8 @@ def test_a_chunk_whose_checksum_is_wrong_is_not_believed(tmp_path):
 
 
 def test_no_file_and_no_mcap_are_clear_errors(tmp_path):
+    with pytest.raises(RecordingError, match="recording: expected the path of a file, found None"):
+        list(read_messages(None))
     with pytest.raises(RecordingError, match="no recording at .*gone.mcap.: No such file"):
         arrays(tmp_path / "gone.mcap")
     (tmp_path / "text.mcap").write_text("not a recording at all")

@@ -51,6 +51,8 @@ def test_distal_cables_run_between_the_proximal_ones():
 
 
 def test_unknown_robots_are_named_with_those_there_are(tmp_path):
+    with pytest.raises(UsageError, match="robot description: expected the path of a file, found int"):
+        soft_twin.load_robot(3)
     with pytest.raises(UsageError, match="no robot 'slendr': did you mean 'slender'"):
         soft_twin.load_robot("slendr")
     with pytest.raises(UsageError, match="no robot description at"):

@@ -378,11 +378,19 @@ def test_a_change_of_temperature_makes_the_bias_less_certain():
         (np.zeros((5, 2)), np.zeros((5, 2)), 100.0),
         (np.full((5, 3), np.nan), np.ones((5, 3)), 100.0),
         (np.zeros((5, 3)), np.ones((5, 3)), 0.0),
+        (np.zeros((5, 3)), np.ones((5, 3)), "100"),
+        ("rates", np.ones((5, 3)), 100.0),
+        (np.zeros((2, 3)), [[0.0, 0.0, 9.8], [0.0, 9.8]], 100.0),
     ],
 )
 def test_batch_refuses_what_is_no_recording(gyr, acc, rate):
     with pytest.raises(InputError):
         OrientationEkf().update_batch(gyr, acc, rate)
+
+
+def test_batch_refuses_temperatures_that_are_no_numbers():
+    with pytest.raises(InputError, match="temperatures: expected"):
+        OrientationEkf().update_batch(np.zeros((2, 3)), np.ones((2, 3)), 100.0, temperature=["warm", "cold"])
 
 
 @pytest.mark.parametrize("values", [{"interval": 0.0}, {"gyroscope_noise": -1.0}, {"velocity_std": math.nan}])

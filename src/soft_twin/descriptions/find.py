@@ -5,7 +5,7 @@ from pathlib import Path
 from soft_twin.descriptions.nearest import nearest
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import UsageError
-from soft_twin.files import checked_file
+from soft_twin.files import checked_file, checked_path
 from soft_twin.resources import folder
 
 
@@ -15,7 +15,7 @@ def find_description(name_or_path: str | Path) -> Path:
     Raises:
         UsageError: there is no such robot or file; the message says which is called alike, or lists them.
     """
-    path = Path(name_or_path)
+    path = checked_path(name_or_path, "robot description", UsageError)
     if path.suffix in (".yaml", ".yml"):
         return checked_file(path, "robot description", 2**62, UsageError)
     known = {file.stem: file for file in sorted(folder("config").glob("*.yaml"))}

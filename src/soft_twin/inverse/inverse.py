@@ -13,7 +13,7 @@ back is allowed half as far with each step, one that goes on further again.
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +21,7 @@ from numbers import Real
 
 import numpy as np
 
-from soft_twin.checks import checked_gravity, checked_vector, in_words
+from soft_twin.checks import checked_gravity, checked_list, checked_vector, in_words
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
 from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, check_distance, told_by_coordinate
@@ -125,7 +125,8 @@ class Inverse:
                 f"inverse: the twin has {twin.actuator_count} actuators, not {len(names)} ({', '.join(names)}): "
                 "is it another robot's?"
             )
-        self.twin, self.limits, self.names, self.posture = twin, list(limits), list(names), posture
+        self.twin, self.names, self.posture = twin, list(names), posture
+        self.limits = checked_list(limits, Limit, "limits, such as an EffortLimit", "limits")
         still = [each for each in self.limits if not each.moves] or [Limit()]
         self._moving = [each for each in self.limits if each.moves]
         self._efforts = self._agreed([each.efforts(twin) for each in still], "efforts")
@@ -587,12 +588,8 @@ class Inverse:
         Raises:
             InputError: what is no list of goals, a place out of all reach, or a frame or nodes of another mesh.
         """
-        if isinstance(goals, Goal) or not isinstance(goals, Iterable):
-            raise InputError(f"goals: expected a list of goals, found {in_words(goals)}")
-        goals = list(goals)
+        goals = checked_list(goals, Goal, "goals, such as a PositionGoal", "goals")
         for goal in goals:
-            if not isinstance(goal, Goal):
-                raise InputError(f"goals: expected goals, such as a PositionGoal, found {in_words(goal)}")
             goal.check_reach(self.twin)
             if not goal.is_of(self.twin):
                 raise InputError(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from soft_twin.checks import checked_numbers
 from soft_twin.errors import InputError
 from soft_twin.twins.base import Twin
 
@@ -184,14 +185,14 @@ def _of_all(value: np.ndarray, twin: Twin, word: str) -> np.ndarray:
 
 
 def _interval(low, high, word: str) -> tuple[np.ndarray, np.ndarray]:
-    low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    low, high = (checked_numbers(each, "a number, or one of each actuator", f"{word}'s limit") for each in (low, high))
     if not np.all(low < high):
         raise InputError(f"{word}: the lower limit {low.tolist()} is not below the upper {high.tolist()}")
     return low, high
 
 
 def _positive(value, word: str) -> np.ndarray:
-    value = np.asarray(value, dtype=float)
+    value = checked_numbers(value, "a number, or one of each actuator", word)
     if not np.all(value > 0.0):
         raise InputError(f"{word}: {value.tolist()} is not positive")
     return value

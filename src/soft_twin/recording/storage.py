@@ -19,7 +19,7 @@ from zstandard import ZstdError
 
 from soft_twin.descriptions.yaml_file import read_document
 from soft_twin.errors import DescriptionError, RecordingError
-from soft_twin.files import checked_file, is_missing, one_line
+from soft_twin.files import checked_file, checked_path, is_missing, one_line
 from soft_twin.parallel import long_work
 from soft_twin.recording import db3
 from soft_twin.recording.chunks import BombError, MoreBytesError, packed_records, records, summary
@@ -50,9 +50,9 @@ def files(path: str | Path) -> list[Path]:
     and of names that differ in a number by that. What else of recordings lies in the folder, the log says.
 
     Raises:
-        RecordingError: a folder that is no bag, or files that rosbag2 has compressed as a whole.
+        RecordingError: no path, a folder that is no bag, or files that rosbag2 has compressed as a whole.
     """
-    path = Path(path)
+    path = checked_path(path, "recording", RecordingError)
     found = [path]
     if os.path.isdir(path):
         found = sorted((file for end in (*KINDS, *PACKED) for file in path.glob(f"*{end}")), key=_place)

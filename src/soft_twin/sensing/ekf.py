@@ -44,6 +44,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.checks import checked_number, checked_numbers
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.sensing import ekf_kernel as kernel
@@ -321,7 +322,8 @@ def _stretches(temperature: np.ndarray | None, steps: np.ndarray) -> Iterator[tu
     if temperature is not None and np.shape(temperature) != (count,):
         raise InputError(f"temperatures of shape {np.shape(temperature)}: expected ({count},), one a sample")
     watch = TemperatureChange()
-    temperatures = np.full(count, math.nan) if temperature is None else np.asarray(temperature, dtype=float)
+    given = np.full(count, math.nan) if temperature is None else temperature
+    temperatures = checked_numbers(given, f"({count},) numbers", "temperatures")
     if temperature is not None or (steps > GAP).any():
         for i, (value, step) in enumerate(zip(temperatures.tolist(), steps.tolist(), strict=True)):
             change = watch.update(value, step)
@@ -379,14 +381,16 @@ def checked_recording(
     """Rates and specific force of a recording, contiguous (n, 3) both.
 
     Raises:
-        InputError: empty, of unequal shape, not finite, or the rate [Hz] is not positive.
+        InputError: no numbers, empty, of unequal shape, not finite, or the rate [Hz] is not positive.
     """
-    gyr = np.ascontiguousarray(angular_velocity, dtype=float)
-    acc = np.ascontiguousarray(specific_force, dtype=float)
+    gyr, acc = (
+        np.ascontiguousarray(checked_numbers(values, "numbers (n, 3)", what))
+        for values, what in ((angular_velocity, "angular velocity"), (specific_force, "specific force"))
+    )
     if gyr.ndim != 2 or gyr.shape[1] != 3 or gyr.shape != acc.shape or not len(gyr):
         raise InputError(f"angular velocity {gyr.shape} and specific force {acc.shape}: expected (n, 3) both, n > 0")
     if not (np.isfinite(gyr).all() and np.isfinite(acc).all()):
         raise InputError("angular velocity or specific force is not finite: leave out what was not measured")
-    if not (rate > 0.0 and math.isfinite(rate)):
+    if not (checked_number(rate, "rate", "Hz") > 0.0 and math.isfinite(rate)):
         raise InputError(f"rate {rate!r} Hz: expected a positive number")
     return gyr, acc
