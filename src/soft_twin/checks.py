@@ -72,6 +72,21 @@ def checked_numbers(values: Any, expected: str, what: str) -> np.ndarray:
         raise InputError(f"{what}: expected {expected}, found {in_words(values)}") from error
 
 
+def checked_positions(x: Any, count: int) -> np.ndarray:
+    """Positions (count, 3) [m] of all nodes, as an array of floats.
+
+    Raises:
+        InputError: they are none, or of other nodes: compiled code would read beyond their end.
+    """
+    if type(x) is np.ndarray and x.shape == (count, 3) and x.dtype.kind == "f":
+        return x
+    expected = f"({count}, 3) of this body's nodes, such as solved.pose.points"
+    positions = checked_numbers(x, expected, "positions")
+    if positions.shape != (count, 3):
+        raise InputError(f"positions: expected {expected}, found an array of shape {positions.shape}")
+    return positions
+
+
 def checked_kind(value: Any, kind: type | tuple[type, ...], expected: str, what: str) -> Any:
     """The value itself, if it is of a kind.
 

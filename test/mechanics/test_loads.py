@@ -416,3 +416,26 @@ def test_what_is_done_to_an_array_later_changes_nothing():
     value[:], rotation[:] = np.nan, 0.0
     assert np.array_equal(load.value, [0.0, 0.0, 1.0])
     assert np.array_equal(box.rotation, np.eye(3))
+
+
+@pytest.mark.parametrize("change", [lambda x: x[:-1], lambda x: x.ravel(), lambda x: "tip", lambda x: NodalLoad])
+def test_positions_of_other_nodes_are_refused_and_lists_are_taken(change):
+    grid = np.ones((3, 3, 3))
+    grid[1, 1, 1] = 0.0
+    mesh = voxel_mesh(grid, 0.01)
+    cable = Cables(mesh, np.array([[0.005, 0.005, 0.0]]), np.array([[0.005, 0.005, 0.03]]))
+    room, touch = Pressure("chamber 1"), Contact(FLOOR, "base")
+    body = Body(mesh, Material(RUBBER, 1e3), "tip")
+    model = Model(body, [room], [touch])
+    x = mesh.nodes + 0.001 * RNG.normal(size=mesh.nodes.shape)
+    for ask in (
+        room.volume,
+        cable.lengths,
+        model.energy,
+        touch.penetration,
+        lambda x: touch.forces(x, {}),
+        lambda x: body.assemble(x)[0],
+    ):
+        assert ask(x.tolist()) == pytest.approx(ask(x), rel=1e-12)
+        with pytest.raises(InputError, match=r"positions: expected \(64, 3\) of this body's nodes, such as .* found"):
+            ask(change(x))

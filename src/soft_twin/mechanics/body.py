@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from soft_twin.checks import checked_kind, checked_list, checked_number
+from soft_twin.checks import checked_kind, checked_list, checked_number, checked_positions
 from soft_twin.errors import InputError, MaterialError, MeshError
 from soft_twin.linear_algebra.cholesky import Cholesky
 from soft_twin.linear_algebra.envelope import slender_order
@@ -129,9 +129,10 @@ class Body:
         call.
 
         Raises:
-            InputError: the matrix has its unknowns in another order than the body: it is another body's.
+            InputError: positions of other nodes, or the matrix has its unknowns in another order than the body: it is
+                another body's.
         """
-        addresses = [Addresses()] * len(self.parts)
+        x, addresses = checked_positions(x, len(self.mesh.nodes)), [Addresses()] * len(self.parts)
         if stiffness is not None:
             if self._filled is not stiffness:
                 if not np.array_equal(stiffness.place, self.place):

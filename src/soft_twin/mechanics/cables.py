@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import block_diag, coo_matrix, csr_matrix
 
+from soft_twin.checks import checked_positions
 from soft_twin.errors import InputError, MeshError
 from soft_twin.linear_algebra.addresses import DROPPED, TRANSPOSED
 from soft_twin.linear_algebra.compiled import kernel
@@ -184,8 +185,12 @@ class Cables:
         self._entries = directions[self._first]  # (c, 3)
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
-        """(c,) lengths at positions (n, 3) [m]."""
-        return self.lengths_and_directions(x)[0]
+        """(c,) lengths at positions (n, 3) [m].
+
+        Raises:
+            InputError: positions of other nodes.
+        """
+        return self.lengths_and_directions(checked_positions(x, self._node_count))[0]
 
     def _pieces(self, x: np.ndarray) -> np.ndarray:
         """(s, 3) of each piece, along the cable and as long as its share of it [m]."""

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.csgraph import connected_components
 
-from soft_twin.checks import checked_kind, checked_list, checked_numbers
+from soft_twin.checks import checked_kind, checked_list, checked_numbers, checked_positions
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.actuators.base import Actuators, ActuatorSet
 from soft_twin.mechanics.body import Addresses, Body, add_parts
@@ -293,7 +293,12 @@ class Model:
         return value
 
     def energy(self, x: np.ndarray) -> float:
-        """Elastic energy and the loads' potential [J] at positions (n, 3); forces without a potential are left out."""
+        """Elastic energy and the loads' potential [J] at positions (n, 3); forces without a potential are left out.
+
+        Raises:
+            InputError: positions of other nodes.
+        """
+        x = checked_positions(x, len(self.body.mesh.nodes))
         return self._elastic_energy(x) + self.load_factor * sum(load.energy(x) or 0.0 for load in self.forces)
 
     def rows(self, x: np.ndarray, multipliers: Multipliers) -> list[Rows | None]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from soft_twin.checks import check_positive, checked_kind, checked_number
+from soft_twin.checks import check_positive, checked_kind, checked_number, checked_positions
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, nodes_of
 from soft_twin.mechanics.constraints.base import Constraint
@@ -74,7 +74,7 @@ class Contact(Constraint):
 
     def attach(self, body: Body) -> None:
         surface = np.unique(surface_triangles(body.mesh)) if self.nodes is None else self.nodes
-        self._nodes = nodes_of(body, surface, "contact")
+        self._nodes, self._node_count = nodes_of(body, surface, "contact"), len(body.mesh.nodes)
         self._margin = MARGIN * float(np.linalg.norm(body.mesh.size)) if self.margin is None else self.margin
         self._watch_faces(body)
         self.accept()
@@ -146,12 +146,22 @@ class Contact(Constraint):
         return np.zeros((len(self._groups), k, k, 3, 3))
 
     def penetration(self, x: np.ndarray) -> float:
-        """How deep the obstacle is in the body [m], 0 outside: at the nodes, and at the points of its edges."""
-        return float(np.maximum(-self._touching(x).gaps, 0.0).max(initial=0.0))
+        """How deep the obstacle is in the body [m], 0 outside, at positions (n, 3) [m]: at the nodes, and at the points
+        of its edges.
+
+        Raises:
+            InputError: positions of other nodes.
+        """
+        gaps = self._touching(checked_positions(x, self._node_count)).gaps
+        return float(np.maximum(-gaps, 0.0).max(initial=0.0))
 
     def forces(self, x: np.ndarray, multipliers: dict[int, float]) -> np.ndarray:
-        """(3,) what the obstacle pushes the body with [N]."""
-        rows = self.rows(x, multipliers)
+        """(3,) what the obstacle pushes the body with [N], in a solution at positions (n, 3) with multipliers.
+
+        Raises:
+            InputError: positions of other nodes.
+        """
+        rows = self.rows(checked_positions(x, self._node_count), multipliers)
         values = np.array([multipliers.get(int(key), 0.0) for key in rows.keys])
         return (rows.jacobian.T @ values).reshape(-1, 3).sum(axis=0)
 

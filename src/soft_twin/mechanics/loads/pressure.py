@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
-from soft_twin.checks import checked_number
+from soft_twin.checks import checked_number, checked_positions
 from soft_twin.errors import InputError, MeshError
 from soft_twin.linear_algebra.addresses import DROPPED, TRANSPOSED
 from soft_twin.linear_algebra.compiled import kernel, part
@@ -69,8 +69,12 @@ class Pressure(Force):
             )
 
     def volume(self, x: np.ndarray) -> float:
-        """Of the chamber [m³], up to what its clamped rim closes."""
-        return _volume(x, self._faces, *self._rule)
+        """Of the chamber [m³], up to what its clamped rim closes, at positions (n, 3) [m].
+
+        Raises:
+            InputError: positions of other nodes.
+        """
+        return _volume(checked_positions(x, self._count), self._faces, *self._rule)
 
     def force(self, x: np.ndarray) -> np.ndarray:
         force = np.zeros((self._count, 3))
