@@ -10,6 +10,7 @@ import yaml
 
 import soft_twin
 from soft_twin.app import COMMANDS, bench
+from soft_twin.app import mesh as mesh_command
 from soft_twin.app.cli import main
 from soft_twin.app.measuring import Figure, time_calls
 from soft_twin.errors import UsageError
@@ -17,6 +18,7 @@ from soft_twin.mesh.elements import ELEMENTS
 from soft_twin.mesh.files import read_mesh, write_mesh
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh
+from soft_twin.robots.fem_meshes import build_mesh
 
 UNREACHABLE = "/" + 300 * "x" + ".mcap"  # what no system lets anybody look at, as others' folders for who is not root
 
@@ -119,6 +121,19 @@ def test_meshes_of_a_robot_of_ones_own_are_written_beside_its_description(tmp_pa
     assert main(["mesh", str(tmp_path / "mine.yaml")]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"mine.yaml", "neck_body.vtu", "neck_emulated.vtu"}
     assert str(tmp_path) in capsys.readouterr().out
+
+
+def test_meshes_that_can_be_made_are_made_beside_one_that_cannot(tmp_path, monkeypatch, capsys):
+    def build(source, folder):
+        if source.element == "tet4":
+            raise UsageError("Gmsh is needed")
+        return build_mesh(source, folder)
+
+    monkeypatch.setattr(mesh_command, "build_mesh", build)
+    assert main(["mesh", "slender", "--out", str(tmp_path)]) == 2
+    printed = capsys.readouterr()
+    assert "Gmsh is needed" in printed.err and printed.err.count("\n") == 1
+    assert len(list(tmp_path.glob("*.vtu"))) == printed.out.count("->") > 1
 
 
 def test_a_robot_whose_meshes_are_files_has_none_to_make(tmp_path, capsys):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from soft_twin.descriptions.fem_mesh import MeshSource
 from soft_twin.descriptions.long_form import made_mesh
-from soft_twin.errors import MeshError, UsageError
+from soft_twin.errors import MeshError, SoftTwinError, UsageError
 from soft_twin.mesh.elements import ELEMENTS, element_named
 from soft_twin.mesh.files import read_mesh, write_mesh
 from soft_twin.mesh.mesh import check_mesh
@@ -49,14 +49,21 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"robot '{robot.name}' has no meshes to make: its description names files")
     shipped, own = folder("config").resolve(), robot.path.resolve().parent
     out = arguments.out or (folder("meshes") if own == shipped else own)
+    failed: list[str] = []
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, (file, source) in sources.items():
-            mesh = build_mesh(source, own)
-            write_mesh(mesh, out / file)
+            try:
+                mesh = build_mesh(source, own)
+                write_mesh(mesh, out / file)
+            except SoftTwinError as error:  # the others can be made all the same, as those that need no Gmsh
+                failed.append(f"{name}: {error}")
+                continue
             print(f"{name}: {len(mesh.cells)} {mesh.element.name} cells, {len(mesh.nodes)} nodes -> {out / file}")
     except OSError as error:
         raise UsageError(f"cannot write meshes to '{out}': {error.strerror}") from error
+    if failed:
+        raise UsageError("; ".join(failed))
     return 0
 
 
