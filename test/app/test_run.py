@@ -3,7 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
+from soft_twin import load_robot
 from soft_twin.app import run
 from soft_twin.app.cli import main
 from soft_twin.errors import RunError
@@ -60,3 +62,26 @@ def test_a_run_into_a_folder_that_is_recorded_into_leaves_its_files_alone(before
         assert main(["run", "slender", "--quick", "--out", str(before)]) == 2
     assert "run.mcap' is being recorded to" in capsys.readouterr().err
     assert _left(before) == {*OLD, "note.txt"}
+
+
+@pytest.mark.parametrize("quick", [[], ["--quick"]])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("inclinations_deg", 90.0),
+        ("inclinations_deg", ["up", "down"]),
+        ("inclinations_deg", []),
+        ("hold_time", "2 s"),
+        ("hold_time", -5.0),
+        ("move_time", [1.0]),
+        ("move_time", True),
+    ],
+)
+def test_turns_of_the_base_that_are_none_are_named_before_anything_runs(tmp_path, capsys, quick, name, value):
+    description = yaml.safe_load(load_robot("slender").path.read_text(encoding="utf-8"))
+    description["nodes"]["emulated_robot"] = {name: value}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(description), encoding="utf-8")
+    assert main(["run", str(tmp_path / "mine.yaml"), *quick, "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert f"nodes.emulated_robot.{name}: expected " in told and "mine.yaml:" in told
+    assert not (tmp_path / "out").exists()
