@@ -157,3 +157,24 @@ def test_what_does_not_fit_is_named():
             model.drive([0.0] * count)
         with pytest.raises(InputError, match=f"one value for each of the 4 is needed, not {count}"):
             model.efforts = np.zeros(count)
+
+
+def test_efforts_and_coordinates_may_be_lists_and_what_are_none_is_told():
+    model, efforts = finger("hex8"), [0.4, 0.2, 3e3, 0.1]
+    x = model.rest.points
+    model.efforts = np.array(efforts)
+    expected = model.loads(x)
+    model.efforts = efforts
+    assert np.array_equal(model.loads(x), expected)
+    given = np.array(efforts)
+    model.efforts = given
+    given[:] = 0.0
+    assert np.array_equal(model.loads(x), expected)
+    for bad, found in ((3.0, "3.0"), (None, "None"), ([0.4, 0.2], "2"), (np.ones((4, 1)), "an array of shape")):
+        with pytest.raises(InputError, match=f"one value for each of the 4 is needed, not ({found})"):
+            model.efforts = bad
+    with pytest.raises(InputError, match="efforts: expected numbers, found a list"):
+        model.efforts = ["a", "b", "c", "d"]
+    for bad, found in ((3.0, "3.0"), ([0.01], "1")):
+        with pytest.raises(InputError, match=f"one value for each of the 4 is needed, not {found}"):
+            model.drive(bad)

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.mechanics.actuators.cables import CableActuators, PulledCables
+from soft_twin.mechanics.actuators.chambers import Chambers
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
 from soft_twin.mechanics.constraints import Driven, Prescribed, RigidPlate
@@ -19,6 +20,7 @@ from soft_twin.mechanics.materials.base import Energy
 from soft_twin.mechanics.materials.muscle import Muscle
 from soft_twin.mechanics.model import Increment, Model
 from soft_twin.mesh.elements import ELEMENTS
+from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import make_mesh
 from soft_twin.solvers import equilibrium as solve
 from soft_twin.solvers.derivatives.derivatives import gradient, record, sensitivities, trajectory_gradient
@@ -375,6 +377,26 @@ def test_what_cannot_be_differentiated_is_refused():
 
     with pytest.raises(UsageError, match="Own has no young_modulus"):
         Elastic(Material(Own(), 1.0), "young_modulus").value  # noqa: B018
+
+
+def test_efforts_of_actuators_of_two_kinds_are_parameters():
+    filled = np.ones((3, 3, 4))
+    filled[1, 1, 1:3] = 0.0
+    mesh = voxel_mesh(filled, 0.01)
+    cables = CableActuators(Cables(mesh, np.array([[0.005, 0.005, 0.0]]), np.array([[0.005, 0.005, 0.04]])), np.inf)
+    body = Body(mesh, Material(energy_named("neo_hookean", 1e5, 0.4), 1100.0), "base")
+    model = Model(body, actuators=[cables, Chambers(["chamber 1"])])
+    efforts = np.array([0.4, 3e3])
+
+    def positions(own):
+        model.efforts = own
+        return equilibrium(model).pose.points
+
+    positions(efforts)
+    exact = sensitivities(model, equilibrium(model), [Attribute(model, "efforts", 0), Attribute(model, "efforts", 1)])
+    for index, step in enumerate(1e-3 * np.diag(efforts)):
+        numeric = (positions(efforts + step) - positions(efforts - step)) / (2.0 * step[index])
+        assert np.abs(exact[..., index] - numeric).max() < 1e-5 * np.abs(numeric).max()
 
 
 def test_what_are_no_parameters_and_no_solution_is_told():

@@ -141,15 +141,20 @@ class Model:
 
     @property
     def efforts(self) -> np.ndarray:
-        """(a,) of the actuators; may be set at any time."""
+        """(a,) of the actuators [N] or [Pa]; may be set at any time.
+
+        Raises:
+            InputError: when they are set, to no numbers, or of more or fewer actuators.
+        """
         if len(self._efforts) == 1:
             return self._efforts[0].efforts
         return np.concatenate([np.zeros(0)] + [part.efforts for part in self._efforts])
 
     @efforts.setter
     def efforts(self, values: np.ndarray) -> None:
-        for part, own in zip(self._efforts, self.actuators.split(values), strict=True):
-            part.take(own)
+        own = [np.array(checked_numbers(each, "numbers", "efforts")) for each in self.actuators.split(values)]
+        for part, efforts in zip(self._efforts, own, strict=True):
+            part.take(efforts)
 
     @property
     def load_factor(self) -> float:
@@ -166,9 +171,9 @@ class Model:
         """Drive the actuators to coordinates (a,), None for one that is let go; None: let all go.
 
         Raises:
-            InputError: not finite, or of more or fewer actuators.
+            InputError: no numbers, not finite, or of more or fewer actuators.
         """
-        wanted = [None] * len(self.actuators) if coordinates is None else list(coordinates)
+        wanted = [None] * len(self.actuators) if coordinates is None else coordinates
         for part, own in zip(self._driven, self.actuators.split(wanted), strict=True):
             part.coordinates = own
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from soft_twin.checks import in_words
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body
 
@@ -156,8 +157,10 @@ class ActuatorSet:
         Raises:
             InputError: of more or fewer actuators.
         """
-        if len(values) != len(self):
-            raise InputError(f"actuators: one value for each of the {len(self)} is needed, not {len(values)}")
+        shape = np.asarray(values, dtype=object).shape
+        if shape != (len(self),):
+            found = shape[0] if len(shape) == 1 else in_words(values)
+            raise InputError(f"actuators: one value for each of the {len(self)} is needed, not {found}")
         return [values[own] for own in self._slices]
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:

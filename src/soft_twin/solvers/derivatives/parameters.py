@@ -77,8 +77,11 @@ class Attribute(Parameter):
         _ = self.value  # or there is none
         if self.index is None:
             setattr(self.owner, self.name, value)
-        else:
-            getattr(self.owner, self.name)[self.index] = value
+            return
+        values = getattr(self.owner, self.name)
+        values[self.index] = value
+        if getattr(self.owner, self.name) is not values:  # of a property that gives a copy each time
+            setattr(self.owner, self.name, values)
 
 
 @dataclass
