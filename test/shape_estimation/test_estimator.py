@@ -288,6 +288,32 @@ def test_tip_force_is_found(arm, cases):
     assert mean_node_error(shape, truth) < 1e-3
 
 
+def test_the_less_inclinations_are_trusted_the_less_of_a_force_they_tell(arm, cases):
+    case = cases["pulled at the tip"]
+    truth = arm.forward(case.pressures, case.tip_force)
+    found = [
+        arm.build_estimator("energy_tip_force", inclination_noise=noise).update(truth.inclinations, case.pressures)
+        for noise in (0.002, 0.0122, 0.2)
+    ]
+    sizes = [np.linalg.norm(shape.tip_force) for shape in found]
+    assert sizes[0] > sizes[1] > sizes[2] + 0.05  # [N]
+
+
+@pytest.mark.parametrize("kind", ["energy", "energy_tip_force"])
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"tries": 0}, "tries: 0: expected 1 or more"),
+        ({"tolerance": -1.0}, "tolerance: -1.0 N is not positive"),
+        ({"inclination_noise": 0.0}, "inclination_noise: 0.0 rad is not positive"),
+        ({"unknown_work": "much"}, r"unknown_work: expected a number \[J\], found 'much'"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused(arm, kind, choice, message):
+    with pytest.raises(InputError, match=message):
+        arm.build_estimator(kind, **choice)
+
+
 @pytest.mark.parametrize("seed", ["a", -1, np.nan, 1.5, True])
 def test_a_seed_that_is_none_is_refused_and_nothing_forgotten(arm, straight, straight_pressures, seed):
     estimator = arm.build_estimator()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from soft_twin.checks import checked_count
+from soft_twin.checks import check_positive, checked_count
 from soft_twin.errors import InputError
 from soft_twin.shape_estimation.cold_start import PlaneModel, plane_minima
 from soft_twin.shape_estimation.faults import (
@@ -131,13 +131,22 @@ class EnergyEstimator(Estimator):
         tolerance: largest unbalanced force at a minimum [N].
         inclination_noise: σ [rad].
         unknown_work: E [J]; half the work of a force of 1 N at TM40's tip is 0.03 to 0.04 J.
+
+    Raises:
+        InputError: one of them is not positive, or tries are no whole number.
     """
 
     def __init__(
         self, model: ArmModel, tries: int = 16, tolerance: float = 1e-3, inclination_noise: float = 0.0122,
         unknown_work: float = 0.03,
     ):  # fmt: skip
-        self.tries = tries
+        for value, what, unit in (
+            (tolerance, "tolerance", "N"),
+            (inclination_noise, "inclination_noise", "rad"),
+            (unknown_work, "unknown_work", "J"),
+        ):
+            check_positive(value, what, unit)
+        self.tries = checked_count(tries, "tries")
         self.inclination_noise = inclination_noise
         self.unknown_work = unknown_work
         self.forward = ForwardModel(model)

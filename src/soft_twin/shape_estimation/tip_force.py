@@ -8,6 +8,7 @@ the model's own error in a strut's moment both count: Σ = σ_φ² S Sᵀ + σ_g
 
 import numpy as np
 
+from soft_twin.checks import check_positive, checked_count
 from soft_twin.shape_estimation.estimator import EnergyEstimator
 from soft_twin.shape_estimation.faults import Situation
 from soft_twin.shape_estimation.readings import Readings
@@ -30,14 +31,15 @@ class TipForceEstimator(EnergyEstimator):
     """
 
     def __init__(
-        self, model: ArmModel, inclination_noise: float = 0.0087, moment_error: float = 1.0,
+        self, model: ArmModel, inclination_noise: float = 0.0122, moment_error: float = 1.0,
         force_scale: float = 5.0, rounds: int = 12, **choices,
     ):  # fmt: skip
-        self.inclination_noise = inclination_noise
         self.moment_error = moment_error
         self.force_scale = force_scale
-        self.rounds = rounds
-        super().__init__(model, **choices)
+        self.rounds = checked_count(rounds, "rounds")
+        check_positive(moment_error, "moment_error", "N")
+        check_positive(force_scale, "force_scale", "N")
+        super().__init__(model, inclination_noise=inclination_noise, **choices)
 
     def _forget(self) -> None:
         super()._forget()
