@@ -52,13 +52,6 @@ def test_programs_of_a_page_bind_the_names_that_they_use(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_head_of_every_table_has_a_line_of_its_own(page):
-    """Else it is no table where it is rendered, but one paragraph of bars."""
-    rules = [line.strip() for line in page.read_text().splitlines() if "|---" in line]
-    assert [rule for rule in rules if not re.fullmatch(r"(\|:?-+:?)+\|", rule)] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_of_code_that_a_page_names_exist(page):
     """They are named from the root, from src/, or from src/soft_twin/."""
     named = re.findall(r"`((?:[a-z0-9_]+/)+[a-z0-9_]+\.py)`", page.read_text())

@@ -173,7 +173,8 @@ def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda robot: robot["chambers"][0].update(pressure=[0.0, 120e3]), "0…120000 Pa is more than valves of kind"),
+        (lambda robot: robot["chambers"][0].update(pressure=[0.0, 120e3]), "0…120000 Pa is not within what valves"),
+        (lambda robot: robot["chambers"][0].update(pressure=[0.0, 25.0]), "0…25 Pa moves no body: written in kPa"),
         (lambda robot: robot["target"].update(tip=[0.0, 0.0, 62.0]), "target.tip: .* in metres, in base_link"),
         (
             lambda robot: robot["frames"]["tip"].update(plate="hat"),

@@ -14,7 +14,7 @@ class TubeMaterial(Part):
     model: Annotated[str, LAW] = Field(description="law, see twin.md, such as `corotational`")
     young_modulus: Annotated[float, Number(1e2, 1e12, "Pa")] = Field(description="E")
     poisson_ratio: Annotated[float, Number(-0.99, 0.4999)] = Field(description="ν")
-    density: Annotated[float, Number(1.0, 3e4, "kg/m³")] = Field(description="ρ")
+    density: Annotated[float, Number(10.0, 3e4, "kg/m³")] = Field(description="ρ")
 
 
 class Damping(Part):

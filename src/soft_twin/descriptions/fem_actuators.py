@@ -21,6 +21,7 @@ from soft_twin.descriptions.part import Part
 from soft_twin.descriptions.valve_devices import VALVE_DEVICES
 from soft_twin.descriptions.winches import Winches
 
+LEAST_PRESSURE = 100.0  # [Pa] that a chamber may have: less is one in kilopascals or bars
 Place = Annotated[tuple[float, float, float], Several(Number(-10.0, 10.0, "m"), 3, 3)]
 
 
@@ -118,6 +119,9 @@ class Chamber(Part):
     def _may_rest(self) -> "Chamber":
         if not self.volume[0] <= 0.0 <= self.volume[1]:
             raise mistake(f"{self.volume} does not contain 0, the rest", "volume")
+        low, high = self.pressure
+        if max(-low, high) < LEAST_PRESSURE:
+            raise mistake(f"{low:g}…{high:g} Pa moves no body: written in kPa, or in bar?", "pressure")
         return self
 
 
@@ -145,7 +149,7 @@ class Valves(Part):
                 raise mistake(words, "chambers", i, "pressure")
             if low < device.lowest or high > device.highest:
                 words = (
-                    f"{low:g}…{high:g} Pa is more than valves of kind {self.backend} have, "
+                    f"{low:g}…{high:g} Pa is not within what valves of kind {self.backend} have, "
                     f"{device.lowest:g}…{device.highest:g} Pa"
                 )
                 raise mistake(words, "chambers", i, "pressure")

@@ -22,7 +22,7 @@ class VolumeMaterial(Part):
         default=None, description="E; not of `ogden` and `mooney_rivlin`"
     )
     poisson_ratio: Annotated[float | None, Number(-0.99, 0.4999)] = Field(default=None, description="ν, likewise")
-    density: Annotated[float, Number(1.0, 3e4, "kg/m³")] = Field(description="ρ")
+    density: Annotated[float, Number(10.0, 3e4, "kg/m³")] = Field(description="ρ")
     volume: Annotated[str | None, NAMED] = Field(
         default=None, description="name of the volume; without: all of it; several in one place add up, densities, too"
     )
