@@ -45,6 +45,29 @@ def test_nothing_of_the_run_before_stays_beside_a_new_recording(before, monkeypa
     assert ("run.mcap" in told) == begun
 
 
+def eight_cables(robot):
+    cable = robot["cables"][0]
+    for k in range(8 - len(robot["cables"])):
+        start, end = ([x + 1e-4 * (k + 1), y, z] for x, y, z in (cable["start"], cable["end"]))
+        robot["cables"].append(cable | {"name": f"more_{k}", "start": start, "end": end, "motor_id": 3 + k})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda robot: robot["imus"].pop(0), "robot.imus: none is in the base, which gravity is measured in"),
+        (eight_cables, "8 motors do not fit on a bus"),
+    ],
+)
+def test_what_nodes_would_end_for_is_told_before_they_are_started(tmp_path, capsys, change, message):
+    content = yaml.safe_load(load_robot("finger").path.read_text(encoding="utf-8"))
+    change(content["robot"])
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    assert main(["run", str(tmp_path / "mine.yaml"), "--out", str(tmp_path / "out")]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.out == ""
+
+
 def test_a_run_beside_another_one_of_the_robot_leaves_its_files_alone(before, monkeypatch, capsys):
     from soft_twin_ros import only_one
 

@@ -134,7 +134,9 @@ def graph(
     Raises:
         UsageError: there is no graph for this kind of robot, weights are of no use to it, or it is real, or has no
             surface that is learned, and shall be seen by an emulated scanner.
-        DescriptionError: the description has parameters for a node that the robot has not.
+        DescriptionError: the description has parameters for a node that the robot has not, or gravity is to be
+            measured, and there is no IMU in the base.
+        DeviceError: there are more cables than a bus has room for.
     """
     kind = type(robot)
     if kind not in GRAPHS:
@@ -149,6 +151,7 @@ def graph(
         _check_scanner(robot, devices)
         own[SCANNER] = {}
     _refuse_unknown(robot, [*own, *OPTIONAL, *([solver_of(robot)] if solver else [])])
+    _check_devices(robot, own)
     if managed:
         own |= _brought_up(own)
     common = {"robot": _reference(robot)}
@@ -169,6 +172,21 @@ def _refuse_unknown(robot: Robot, known: list[str]) -> None:
             near = difflib.get_close_matches(name, known, n=1)
             right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(sorted(known))}"
             raise mistake_at(robot.path, ["nodes", name], f"'{robot.name}' has no node '{name}': {right}")
+
+
+def _check_devices(robot: Robot, nodes: Mapping[str, Any]) -> None:
+    """See that these nodes have the devices without which they would end.
+
+    Raises:
+        DescriptionError: there is no IMU in the base.
+        DeviceError: there are more cables than a bus has room for.
+    """
+    from soft_twin.driving.cables.cable_driver import require_room
+
+    if "imu_to_gravity" in nodes:
+        _ = robot.mounting
+    if CABLES in nodes:
+        require_room(len(robot.cable_names))
 
 
 def _shaping(robot: Robot, weights: str | Path) -> str:
