@@ -75,6 +75,12 @@ def test_the_element_of_a_file_is_found(tmp_path):
         read_mesh(tmp_path / "shell.vtu")
 
 
+def test_second_order_hexahedra_as_gmsh_makes_them_are_told_with_what_it_has_to_be_asked_for(tmp_path):
+    meshio.write_points_cells(tmp_path / "whole.vtu", np.zeros((27, 3)), [("hexahedron27", [range(27)])])
+    with pytest.raises(MeshError, match="it has hexahedron27; Gmsh makes hexahedron20 by Mesh.SecondOrderIncomplete"):
+        read_mesh(tmp_path / "whole.vtu")
+
+
 def test_gmshs_own_physical_names_are_read(tmp_path):
     """A box by Gmsh in second order: two volumes, their end, and a point; names of one cell may be two."""
     pytest.importorskip("gmsh", exc_type=ImportError)

@@ -122,7 +122,8 @@ def _fitting_element(content: meshio.Mesh, path: Path) -> Element:
     if not fitting:
         found = ", ".join(sorted({block.type for block in content.cells})) or "nothing"
         known = ", ".join(dict.fromkeys(element.cell_type for element in ELEMENTS.values()))
-        raise MeshError(f"mesh '{path}' has no cells of {known}: it has {found}")
+        remedy = "; Gmsh makes hexahedron20 by Mesh.SecondOrderIncomplete = 1" if "hexahedron27" in found else ""
+        raise MeshError(f"mesh '{path}' has no cells of {known}: it has {found}{remedy}")
     return fitting[0]
 
 
