@@ -46,7 +46,7 @@ from soft_twin_ros.conversions import (
 from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
 from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
-from soft_twin_ros.qos import COMMAND, NEWEST
+from soft_twin_ros.qos import COMMAND, NEWEST, SAMPLES
 from soft_twin_ros.transforms import WORLD, Transforms
 
 READ_TIMEOUT = 0.1  # [s]
@@ -181,7 +181,7 @@ class ImuToGravity(ManagedNode):
             self._reader.start()
             return
         self.listen(Temperature, self._before + "imu/temperature", self._receive_temperature, NEWEST)
-        self.listen(Imu, self._before + "imu/data_raw", self._receive, 10)
+        self.listen(Imu, self._before + "imu/data_raw", self._receive, SAMPLES)
         self.create_steady_timer(WATCH_PERIOD, self._watch)
 
     def _read(self) -> None:

@@ -25,6 +25,7 @@ from soft_twin_ros.conversions import header, imu_sample
 from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
 from soft_twin_ros.node import ERROR, NO_TIME, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
+from soft_twin_ros.qos import SAMPLES
 
 OUT_OF_STEP = 1.0  # [s] by which stamps are off where it is no busy host
 
@@ -63,7 +64,7 @@ class ImusToInclinations(ManagedNode):
         self._start, self._was_there = self.steady_now(), False
         self._inclinations = self.offer(Inclinations, "struts/inclination")
         for name in names:
-            self.listen(Imu, f"struts/{name}/imu", partial(self._receive, name), 10)
+            self.listen(Imu, f"struts/{name}/imu", partial(self._receive, name), SAMPLES)
         self.create_service(Trigger, "reset_inclinations", self._reset)
         self._timer = self.create_steady_timer(1.0 / self.parameters.rate, self._publish)
 

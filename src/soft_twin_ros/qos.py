@@ -11,6 +11,9 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 SENSOR = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
+# Samples of an IMU's board, which a filter needs all of; most boards offer best effort.
+SAMPLES = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+
 # Commands: none may be lost, only the newest counts.
 COMMAND = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 

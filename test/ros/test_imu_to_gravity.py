@@ -13,6 +13,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Imu, Temperature
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
@@ -73,14 +74,14 @@ def test_a_whole_number_for_a_gain_is_told_in_words(node):
 class Board:
     """A micro-ROS board at rest, 10 K colder than its heater shall make it, and what it is told of its heater."""
 
-    def __init__(self, node):
+    def __init__(self, node, qos=10):
         self.node, self.client, self.duties = node, rclpy.create_node("board"), []
         self.node.begin()
         self._executor, self._noise = SingleThreadedExecutor(), np.random.default_rng(0)
         for each in (node, self.client):
             self._executor.add_node(each)
-        self._samples = self.client.create_publisher(Imu, "imu/data_raw", 10)
-        self._temperatures = self.client.create_publisher(Temperature, "imu/temperature", 10)
+        self._samples = self.client.create_publisher(Imu, "imu/data_raw", qos)
+        self._temperatures = self.client.create_publisher(Temperature, "imu/temperature", qos)
         self.client.create_subscription(Float64, "imu/heater", lambda said: self.duties.append(said.data), 100)
 
     def until(self, done, samples=True, temperatures=True):
@@ -132,6 +133,12 @@ def test_a_temperature_to_hold_can_be_given(node_of):
 def test_a_board_without_a_thermometer_is_not_complained_of(node, board):
     board.until(lambda: node.health().message == "IMU off", temperatures=False)
     board.until(board.rests, temperatures=False)
+
+
+def test_a_board_that_offers_best_effort_is_heard(node):
+    board = Board(node, qos_profile_sensor_data)
+    board.until(lambda: node.health().message == "IMU heating")
+    board.client.destroy_node()
 
 
 def test_nothing_is_calibrated_by_what_a_board_said_before_it_fell_silent(node_of, tmp_path):

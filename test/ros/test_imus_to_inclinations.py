@@ -4,6 +4,8 @@ import time
 
 import numpy as np
 import pytest
+import rclpy
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Imu
 
 from soft_twin_ros.conversions import header
@@ -74,3 +76,13 @@ def test_without_a_time_on_clock_it_is_said(node, monkeypatch):
     monkeypatch.setattr(node, "now", lambda: 0.0)
     node._publish()
     assert "no time on /clock yet" in node.health().message
+
+
+def test_boards_that_offer_best_effort_are_heard(node):
+    board = rclpy.create_node("board")
+    publisher = board.create_publisher(Imu, "struts/strut_3/imu", qos_profile_sensor_data)
+    deadline = time.monotonic() + 10.0
+    while not publisher.get_subscription_count():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    board.destroy_node()
