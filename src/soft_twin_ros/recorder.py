@@ -36,6 +36,16 @@ class Parameters(RobotParameters):
     )
 
 
+@dataclass
+class _Recorded:
+    """A topic: its channel of the recording, what hears it, and how many publishers it had at the last look."""
+
+    channel: int
+    subscription: Subscription
+    profile: QoSProfile
+    publishers: int
+
+
 class Recorder(RobotNode):
     """See the module's docstring.
 
@@ -57,15 +67,15 @@ class Recorder(RobotNode):
             enable_rosout=False,
             start_parameter_services=False,
         )
-        self._channels: dict[int, Subscription] = {}
-        self._known: set[str] = set()
+        self._recorded: dict[str, _Recorded] = {}
+        self._unreadable: set[str] = set()  # topics of types that nobody has the definitions of
         self._count = 0
         self._writes = True
         self.create_steady_timer(LOOK_FOR_TOPICS, self._look_for_topics)
         self.create_steady_timer(TAKE_PERIOD, self._take)
 
     def health(self) -> Health:
-        counts = {"topics": len(self._channels), "messages": self._count}
+        counts = {"topics": len(self._recorded), "messages": self._count}
         return Health(OK, f"recording to {self.parameters.path}", counts)
 
     def close(self) -> None:
@@ -81,22 +91,39 @@ class Recorder(RobotNode):
 
     def _look_for_topics(self) -> None:
         for topic, types in self.get_topic_names_and_types():
-            if topic not in self._known and is_recorded(topic, self._prefix):
+            if topic in self._recorded:
+                self._look_again(self._recorded[topic], topic)
+            elif topic not in self._unreadable and is_recorded(topic, self._prefix):
                 publishers = self.get_publishers_info_by_topic(topic)
                 if publishers:
-                    self._known.add(topic)
                     self._record(topic, types[0], publishers)
+
+    def _look_again(self, recorded: _Recorded, topic: str) -> None:
+        """Where a publisher has come that offers less than those before it, listen so that all are heard."""
+        if (count := self.count_publishers(topic)) == recorded.publishers:
+            return
+        offered = [publisher.qos_profile for publisher in self.get_publishers_info_by_topic(topic)]
+        recorded.publishers, profile = count, matching([recorded.profile, *offered], QUEUE)
+        if profile != recorded.profile:
+            self._write(recorded)
+            self._input.destroy_subscription(recorded.subscription)
+            recorded.profile = profile
+            recorded.subscription = self._listen(recorded.subscription.msg_type, topic, profile)
 
     def _record(self, topic: str, type_name: str, publishers: list[TopicEndpointInfo]) -> None:
         try:
             text = definition(type_name, installed_share_folders())
         except RecordingError as error:
             self.get_logger().warning(f"{topic} is not recorded: {error}")
+            self._unreadable.add(topic)
             return
         profile = matching([publisher.qos_profile for publisher in publishers], QUEUE)
         channel = self._writer.register(topic, type_name, text, _offered(profile), _type_hash(publishers[0]))
-        kind = message_class(type_name)
-        self._channels[channel] = self._input.create_subscription(kind, topic, _not_called, profile, raw=True)
+        subscription = self._listen(message_class(type_name), topic, profile)
+        self._recorded[topic] = _Recorded(channel, subscription, profile, len(publishers))
+
+    def _listen(self, kind: type, topic: str, profile: QoSProfile) -> Subscription:
+        return self._input.create_subscription(kind, topic, _not_called, profile, raw=True)
 
     def _take(self) -> None:
         """Write what has come in since the last time.
@@ -105,17 +132,18 @@ class Recorder(RobotNode):
             RecordingError: it cannot be written.
         """
         try:
-            for channel, subscription in self._channels.items():
-                self._write(channel, subscription)
+            for recorded in self._recorded.values():
+                self._write(recorded)
         except RecordingError:
             self._writes = False
             raise
 
-    def _write(self, channel: int, subscription: Subscription) -> None:
+    def _write(self, recorded: _Recorded) -> None:
+        subscription = recorded.subscription
         with subscription.handle:
             while (taken := subscription.handle.take_message(subscription.msg_type, True)) is not None:
                 data, info = taken
-                self._writer.write(channel, data, info["received_timestamp"], info["source_timestamp"])
+                self._writer.write(recorded.channel, data, info["received_timestamp"], info["source_timestamp"])
                 self._count += 1
 
 

@@ -1,4 +1,5 @@
 import os
+from functools import partialmethod
 
 import pytest
 
@@ -28,7 +29,7 @@ def start_node(monkeypatch):
     def start(kind, **parameters):
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
         with monkeypatch.context() as patch:
-            patch.setattr(Node, "__init__", lambda node, name: begin(node, name, parameter_overrides=overrides))
+            patch.setattr(Node, "__init__", partialmethod(begin, parameter_overrides=overrides))
             nodes.append(kind())
         return nodes[-1]
 

@@ -1,11 +1,17 @@
 import resource
 import subprocess
 import sys
+import time
 
 import pytest
+import rclpy
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import String
 
 from soft_twin.recording.reader import read_messages
-from soft_twin_ros.recorder import is_recorded
+from soft_twin_ros.qos import LATCHED
+from soft_twin_ros.recorder import Recorder, is_recorded
 from soft_twin_ros.running.processes import environment
 
 FULL = 400_000  # bytes of the file after which the disk is full
@@ -56,3 +62,32 @@ def test_a_full_disk_ends_the_recorder_in_one_line_and_what_was_recorded_can_be_
     assert f"the recording '{path}' of before is replaced" in recorder.stderr
     assert "Traceback" not in recorder.stderr
     assert len(list(read_messages(path, ["/noise"]))) > 0
+
+
+@pytest.mark.parametrize(
+    ("topic", "first", "second"),
+    [("less_reliable", QoSProfile(depth=10), qos_profile_sensor_data), ("less_durable", LATCHED, QoSProfile(depth=10))],
+)
+def test_who_begins_to_publish_on_a_topic_with_another_quality_of_service_is_recorded_too(
+    start_node, tmp_path, monkeypatch, topic, first, second
+):
+    recorder, speaker = start_node(Recorder, path=str(tmp_path / "run.mcap")), rclpy.create_node("speaker")
+    written = []
+    monkeypatch.setattr(recorder._writer, "write", lambda channel, data, *times: written.append((channel, data)))
+    for word, qos in (("first", first), ("second", second)):
+        publisher, deadline, before = (
+            speaker.create_publisher(String, topic, qos),
+            time.monotonic() + 10.0,
+            len(written),
+        )
+        while not publisher.get_subscription_count():
+            assert time.monotonic() < deadline, f"nobody hears the {word} publisher"
+            recorder._look_for_topics()
+            time.sleep(0.01)
+        publisher.publish(String(data=word))
+        while len(written) == before:
+            assert time.monotonic() < deadline
+            recorder._take()
+    speaker.destroy_node()
+    assert [deserialize_message(data, String).data for _, data in written] == ["first", "second"]
+    assert len({channel for channel, _ in written}) == 1
