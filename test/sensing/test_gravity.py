@@ -196,6 +196,7 @@ FAILURES = {
     "gap": (lambda s: None, 1.0, True),
     "g instead of m/s²": (lambda s: replace(s, specific_force=s.specific_force / 9.81), 4.0, False),
     "stamp went back": (lambda s: replace(s, time=s.time - 5.0), 0.2, False),
+    "stamp stands still at 4 s": (lambda s: replace(s, time=4.0), 0.2, False),
 }
 
 

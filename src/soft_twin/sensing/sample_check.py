@@ -130,9 +130,9 @@ class SampleCheck:
         return self._judge_usable(sample, values)
 
     def _judge_backwards(self, sample: ImuSample) -> Verdict:
-        """A stamp that went back: a stray one, or the clock was set back."""
-        time = sample.time
-        fault = f"stamp went back by {self._last_time - time:.4g} s"
+        """A stamp that went back: a stray one, or the clock was set back; or one that is that of the sample before."""
+        time, back = sample.time, self._last_time - sample.time
+        fault = f"stamp went back by {back:.4g} s" if back else f"stamp stands still at {time:.12g} s"
         if not time >= self._new_clock:
             self._new_clock = time
         if time - self._new_clock < self.parameters.gap:
