@@ -7,8 +7,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from typing import IO, Any, ClassVar, NoReturn
 
@@ -18,13 +18,15 @@ from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
 from rclpy.exceptions import ParameterException
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from soft_twin import load_robot
-from soft_twin.errors import SoftTwinError
+from soft_twin.errors import SoftTwinError, UsageError
 from soft_twin.priority import Preference, prefer_all_threads
 from soft_twin.steady_time import steady_now
 from soft_twin_ros.conversions import diagnostic
@@ -52,6 +54,7 @@ LOOK_PERIOD = 0.1  # [s] how soon a change of health is told
 LOGGED_AGAIN = 10.0  # [s] after which a state that comes and goes is worth a line of the log again
 NOT_THERE_YET = (WAITING, AWAY)  # states; a driver whose device stays away is an error
 NUMBERS = re.compile(r"\d+(\.\d+)?")  # a message in which only these have changed is no news
+SOURCE_LINES = re.compile(r", at \S+:\d+")  # of ROS's own sources, in its messages
 NO_TIME = "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
 NOT_ACTIVE = "not active: configure and activate this node, or bring_up"
 COMPILING = "compiling kernels, once after an installation"
@@ -193,17 +196,27 @@ class RobotNode(Node):
         return steady_now()
 
     def offer(self, kind: type, topic: str, qos=SENSOR):
-        """A publisher whose quality of service can be overridden."""
-        return self.create_publisher(kind, topic, qos, qos_overriding_options=OVERRIDABLE)
+        """A publisher whose quality of service can be overridden.
+
+        Raises:
+            UsageError: by what is none.
+        """
+        with _told_of(topic):
+            return self.create_publisher(kind, topic, qos, qos_overriding_options=OVERRIDABLE)
 
     def listen(self, kind: type, topic: str, callback, qos):
-        """A subscription whose quality of service can be overridden; what it brings may be work."""
+        """A subscription whose quality of service can be overridden; what it brings may be work.
+
+        Raises:
+            UsageError: by what is none.
+        """
 
         def hear(message: Any) -> None:
             callback(message)
             self.look_for_work()
 
-        return self.create_subscription(kind, topic, hear, qos, qos_overriding_options=OVERRIDABLE)
+        with _told_of(topic):
+            return self.create_subscription(kind, topic, hear, qos, qos_overriding_options=OVERRIDABLE)
 
     def offer_waiting(self, kind: type, service: str, callback):
         """A service whose callback awaits long work: in a group of its own, where it keeps nobody from being heard."""
@@ -298,6 +311,37 @@ class RobotNode(Node):
             self.get_logger().info(health.message)
 
 
+@contextmanager
+def _told_of(topic: str) -> Iterator[None]:
+    """What rclpy cannot make of a topic's overridden quality of service, as the user's mistake.
+
+    Raises:
+        UsageError: with the topic.
+    """
+    try:
+        yield
+    except RuntimeError as error:  # rclpy has no kind of its own for it
+        raise UsageError(f"topic {topic}: {SOURCE_LINES.sub('', str(error))}") from error
+
+
+def start_ros(words: Sequence[str], context: Context | None = None) -> None:
+    """Start ROS's client library, without its handlers of signals, which would end the context too early.
+
+    Args:
+        words: the command line.
+        context: that is started; without, the process's.
+
+    Raises:
+        UsageError: it cannot be, as with arguments or a file of parameters that make no sense.
+    """
+    try:
+        rclpy.init(args=list(words), context=context, signal_handler_options=SignalHandlerOptions.NO)
+    except rclpy_implementation.UnknownROSArgsError as error:
+        raise UsageError(f"ROS cannot start: unknown arguments {error}") from error
+    except rclpy_implementation.RCLError as error:
+        raise UsageError(f"ROS cannot start: {SOURCE_LINES.sub('', str(error))}") from error
+
+
 def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
     """Run a node until it is interrupted or terminated, and end the process.
 
@@ -311,7 +355,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
     node, status, preference = None, 0, Preference()
     try:
         ros_domain()
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context too early
+        start_ros(sys.argv)
         node = node_class()
         gc.freeze()  # what a start leaves behind stays: to look through it halts a node for 0.04 s
         if not (urgent and prefer_all_threads()):

@@ -4,11 +4,13 @@ import pytest
 import rclpy
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_msgs.msg import Empty
 
-from soft_twin_ros.node import ERROR, LOGGED_AGAIN, OK, WARN, RobotNode
+from soft_twin.errors import UsageError
+from soft_twin_ros.node import ERROR, LOGGED_AGAIN, OK, WARN, RobotNode, start_ros
 from soft_twin_ros.qos import COMMAND
 
 TURNS = 100  # within which a node hears itself
@@ -105,3 +107,27 @@ def test_errors_and_their_ends_are_always_logged():
     node = Told()
     for now in (0.0, 0.1, 0.2):
         assert node.logs(now, OK, "active") and node.logs(now + 0.05, ERROR, "stuck")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["--params-file", "nowhere.yaml"],
+            "params file: '--params-file nowhere.yaml'. Error: Error opening YAML file",
+        ),
+        (["-r", "__ns:=left"], "remap rule: '-r __ns:=left'"),
+        (["--enable-everything"], "unknown arguments ['--enable-everything']"),
+    ],
+)
+def test_what_ros_cannot_start_with_is_told_in_one_line(words, told):
+    with pytest.raises(UsageError) as refused:
+        start_ros(["--ros-args", *words], Context())
+    assert str(refused.value).startswith("ROS cannot start: ") and told in str(refused.value)
+    assert "\n" not in str(refused.value) and ".c:" not in str(refused.value)
+
+
+def test_an_override_that_is_no_quality_of_service_is_told_with_its_topic(start_node):
+    node = start_node(Deactivated, **{"qos_overrides./words.publisher.reliability": "relible"})
+    with pytest.raises(UsageError, match="topic words: Unexpected QoS override for policy `reliability`: `relible`"):
+        node.offer(Empty, "words")
