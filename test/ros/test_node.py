@@ -10,7 +10,7 @@ from rclpy.node import Node
 from std_msgs.msg import Empty
 
 from soft_twin.errors import UsageError
-from soft_twin_ros.node import ERROR, LOGGED_AGAIN, OK, WARN, RobotNode, start_ros
+from soft_twin_ros.node import ERROR, LOGGED_AGAIN, OK, WARN, Health, RobotNode, start_ros
 from soft_twin_ros.qos import COMMAND
 
 TURNS = 100  # within which a node hears itself
@@ -107,6 +107,18 @@ def test_errors_and_their_ends_are_always_logged():
     node = Told()
     for now in (0.0, 0.1, 0.2):
         assert node.logs(now, OK, "active") and node.logs(now + 0.05, ERROR, "stuck")
+
+
+def test_a_message_in_which_only_numbers_change_is_no_news(monkeypatch):
+    node, published = Told(), []
+    node._told, node._next_telling = None, 0.0
+    monkeypatch.setattr(node, "steady_now", lambda: 0.0)
+    monkeypatch.setattr(node, "_log", lambda health: None)
+    monkeypatch.setattr(node, "_publish_health", published.append)
+    for told in ("tip at [nan, -1.7e-07, 0.2]", "tip at [nan, 0.003, 0.2]", "tip at [nan, 2.0, -1e+20]", "tip lost"):
+        monkeypatch.setattr(node, "health", lambda told=told: Health(WARN, told))
+        node._tell_health()
+    assert [health.message for health in published] == ["tip at [nan, -1.7e-07, 0.2]", "tip lost"]
 
 
 @pytest.mark.parametrize(
