@@ -206,5 +206,6 @@ def test_one_message_that_is_none_is_told_once_and_left_out(tmp_path, caplog):
 
 @pytest.mark.parametrize("messages", [[(0.0, "/left/run/phase", text("with"))], [(0.0, "/body", marker([]))]])
 def test_what_shows_no_robot_is_refused(tmp_path, messages):
-    with pytest.raises(RecordingError, match=r"nothing that can be shown: no robot's topic body, markers or twin/tip"):
+    told = "nothing that can be shown: no topic body, markers or twin/tip in a robot's namespace, as in /left/body$"
+    with pytest.raises(RecordingError, match=told):
         Film(write(tmp_path / "bag", messages))

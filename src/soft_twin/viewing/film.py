@@ -45,7 +45,8 @@ class Film:
         shown = shown_topics({name: track.kind for name, track in tracks.items()})
         there = sorted({robot for robot, _ in shown.values()})
         if not there:
-            raise RecordingError(f"{path}: nothing that can be shown: no robot's topic body, markers or twin/tip")
+            missing = "no topic body, markers or twin/tip in a robot's namespace, as in /left/body"
+            raise RecordingError(f"{path}: nothing that can be shown: {missing}")
         if wanted is not None and wanted not in there:
             others = ", ".join(map(one_line, there))
             raise RecordingError(f"{path}: nothing of '{one_line(wanted)}' that can be shown; it has {others}")
