@@ -32,7 +32,7 @@ class Aimed:
         return "" if apart(self.asked, self.aimed) < REACHED else out_of_reach(self.asked, self.aimed)
 
     def __str__(self) -> str:
-        angles = np.degrees(self.aimed)
+        angles = np.degrees(self.aimed).round(1) + 0.0  # no -0.0
         return f"pitch {angles[0]:.1f}°, roll {angles[1]:.1f}°"
 
 

@@ -7,6 +7,7 @@ from soft_twin_msgs.action import MoveTo
 
 from soft_twin.errors import InputError
 from soft_twin_ros.plate_motions import SETTLING, PlateMotions
+from soft_twin_ros.plate_targets import Aimed
 
 
 @pytest.fixture
@@ -38,3 +39,7 @@ def test_what_is_not_held_of_a_plate_is_named(motions, goal, message):
     motions._stops, motions._held = SimpleNamespace(refuse_if_stopped=lambda: None), SimpleNamespace()
     with pytest.raises(InputError, match=message):
         motions.begin("move_to", MoveTo.Goal(**goal)).send(None)
+
+
+def test_a_target_a_hair_below_zero_is_told_without_a_sign():
+    assert str(Aimed((0.1, -1e-9), (0.1, -1e-9))) == "pitch 5.7°, roll 0.0°"
