@@ -267,6 +267,13 @@ def test_a_target_behind_the_base_is_refused_in_one_line_and_the_one_before_stay
     assert controller.update(DOWN).error == pytest.approx(np.linalg.norm(controller.twin.tip - before.position))
 
 
+def test_a_target_that_nobody_has_filled_in_does_not_pull_the_tip_to_its_base(controller):
+    before = controller.aimed_at
+    with pytest.raises(InputError, match="was its position left out"):
+        controller.set_target([0.0, 0.0, 0.0])
+    assert controller.aimed_at is before
+
+
 def test_a_target_that_no_goals_can_be_made_of_changes_nothing(controller):
     settled(controller, DOWN)
     before, command = controller.aimed_at, controller.update(DOWN).coordinates

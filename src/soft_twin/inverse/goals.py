@@ -363,11 +363,14 @@ def _factor(compliance: np.ndarray) -> np.ndarray:
 
 
 def check_distance(target: np.ndarray, twin: Twin) -> None:
-    """Refuse a target (3,) [m] that is further from the body's base than twice its length.
+    """Refuse a target (3,) [m] that is further from the body's base than twice its length, and (0, 0, 0): a message that
+    nobody has filled in would pull the tip to its base.
 
     Raises:
         InputError: it is.
     """
+    if not np.any(target):
+        raise InputError("target: (0, 0, 0) is where base_link is: was its position left out?")
     distance = math.dist(target, twin.base)
     if distance > 2.0 * twin.length:
         raise InputError(
