@@ -1,10 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from prism import write_prism
+from scipy.spatial.transform import Rotation
 
 import soft_twin
 from soft_twin.errors import InputError
+from soft_twin.twins.tensegrity.cases import bending_pressures
 from soft_twin.twins.tensegrity.forward import Motion
+from soft_twin.twins.tensegrity.newton import StrutPlacement
 from soft_twin.twins.tensegrity.shape import bend_angle, tip_direction
 
 
@@ -76,6 +81,40 @@ def test_arm_bends_towards_the_pressurised_side(arm, cases):
     shape = arm.forward(cases["bend 60°"].pressures)
     assert np.degrees(bend_angle(shape)) == pytest.approx(60.0, abs=3.0)
     assert np.arctan2(*shape.tip()[1::-1]) == pytest.approx(2.0, abs=0.15)
+
+
+@pytest.mark.parametrize("rpy", [(90.0, 0.0, 0.0), (0.0, 60.0, 20.0), (180.0, 0.0, 0.0)])
+def test_pressures_bend_an_arm_alike_however_its_base_is_turned(arm, rpy):
+    level = Rotation.from_euler("xyz", rpy, degrees=True).as_matrix()
+    structure, start = arm.model.structure, arm.model.start
+    turned = replace(
+        arm.model,
+        structure=replace(structure, anchor_points=structure.anchor_points @ level.T),
+        level=level,
+        start=StrutPlacement(start.bottoms @ level.T, start.directions @ level.T),
+    )
+    for azimuth, turns in ((0.4, 0.0), (2.0, 0.5)):
+        upright = bending_pressures(arm.model, azimuth, 0.2, turns)
+        assert bending_pressures(turned, azimuth, 0.2, turns) == pytest.approx(upright, abs=1.0)
+
+
+def test_pressures_bend_an_arm_alike_wherever_its_base_stands(arm):
+    move, structure, start = np.array([1.0, -0.5, 0.3]), arm.model.structure, arm.model.start
+    moved = replace(
+        arm.model,
+        structure=replace(structure, anchor_points=structure.anchor_points + move),
+        start=replace(start, bottoms=start.bottoms + move),
+    )
+    upright = bending_pressures(arm.model, azimuth=0.4, lowest=0.2, turns=0.5)
+    assert bending_pressures(moved, azimuth=0.4, lowest=0.2, turns=0.5) == pytest.approx(upright, abs=1.0)
+
+
+@pytest.mark.parametrize("last", [(16, 18, 17, 19), (19, 17, 16, 18)])
+def test_the_tip_points_the_same_way_in_whatever_order_its_struts_are_described(arm, cases, last):
+    shape = arm.forward(cases["bend 60°"].pressures)
+    order = np.array([*range(16), *last])
+    other = replace(shape, nodes=shape.nodes[np.concatenate([order, 20 + order])])
+    assert tip_direction(other) == pytest.approx(tip_direction(shape), abs=1e-12)
 
 
 def test_small_tip_force_moves_the_tip_its_way_in_proportion(arm, straight_pressures):

@@ -34,7 +34,9 @@ def load_cases(model: ArmModel) -> list[LoadCase]:
 
 
 def bending_pressures(model: ArmModel, azimuth: float, lowest: float, turns: float = 0.0) -> np.ndarray:
-    """Pressures (c,) [Pa] that bend the arm towards an azimuth [rad].
+    """Pressures (c,) [Pa] that bend the arm towards an azimuth in base_link [rad].
+
+    Where a cylinder sits is told from the arm without loads, which is straight however its base is turned.
 
     Args:
         lowest: pressure on the outer side as a share of the highest, which is on the inner side.
@@ -42,8 +44,9 @@ def bending_pressures(model: ArmModel, azimuth: float, lowest: float, turns: flo
     """
     high = model.laws.pressure_range[1]
     structure = model.structure
-    straight = ForwardModel(model).solve(model.laws.at(np.full(model.cylinder_count, high)), model.loads())
-    nodes = straight.pose.nodes(structure.strut_lengths)
+    unloaded = np.zeros((2 * structure.strut_count, 3))
+    straight = ForwardModel(model).solve(model.laws.at(np.full(model.cylinder_count, high)), unloaded)
+    nodes = (straight.pose.nodes(structure.strut_lengths) - structure.anchor_points.mean(axis=0)) @ model.level
     middles = nodes[structure.members[structure.active]].mean(axis=1)
     around = np.arctan2(middles[:, 1], middles[:, 0])
     height = np.where(middles[:, 2] > 0.5 * nodes[:, 2].max(), 1.0, 0.0)

@@ -87,8 +87,10 @@ class Shape:
 
 
 def tip_direction(shape: Shape) -> np.ndarray:
-    """(3,) unit normal of the polygon of the tip's nodes in base_link, outward."""
+    """(3,) unit normal of the polygon of the tip's nodes in base_link, outward, in whatever order they come."""
     around = shape.nodes[shape.top_nodes] - shape.tip()
+    right, up = np.linalg.svd(around)[2][:2]
+    around = around[np.argsort(np.arctan2(around @ up, around @ right))]
     normal = np.cross(around, np.roll(around, -1, axis=0)).sum(axis=0)
     bottoms = shape.nodes[shape.top_nodes - shape.strut_count].mean(axis=0)
     return np.sign(normal @ (shape.tip() - bottoms)) * normal / np.linalg.norm(normal)
