@@ -8,6 +8,9 @@ from prism import write_prism
 
 import soft_twin
 from soft_twin.errors import InputError, UsageError
+from soft_twin.twins.tensegrity.cases import load_cases
+from soft_twin.twins.tensegrity.forward import ForwardModel
+from soft_twin.twins.tensegrity.mismatch import mismatched
 from soft_twin.twins.tensegrity.shape import mean_node_error
 
 NOISE = np.radians(0.5)
@@ -267,6 +270,39 @@ def test_a_wrong_inclination_is_named(arm, straight, straight_pressures):
     estimator = arm.build_estimator("energy")
     estimator.update(inclinations, straight_pressures)
     assert len(estimator.diagnose()) == 1 and estimator.diagnose()[0].startswith("strut 9: ")
+
+
+@pytest.mark.parametrize(("name", "strut"), [("straight", 2), ("bend 60°", 2), ("curled", 13)])
+def test_a_sensor_that_is_upside_down_is_named(arm, cases, name, strut):
+    """All 16 lifted starts end far from the shape, where other struts look worse."""
+    case = cases[name]
+    truth = arm.forward(case.pressures)
+    inclinations = truth.inclinations + np.random.default_rng(2).normal(0.0, NOISE, 20)
+    inclinations[strut] = np.pi - inclinations[strut]
+    (fault,) = arm.build_estimator("energy").update(inclinations, case.pressures).faults
+    turned = np.degrees(inclinations[strut] - truth.inclinations[strut])
+    assert fault.startswith(f"strut {strut}: ")
+    assert float(fault.split(" is ")[1].split("°")[0]) == pytest.approx(turned, abs=6.0)
+
+
+def test_a_sound_arm_of_six_sides_raises_no_alarm(tmp_path):
+    """Its inclinations hang together more than those of an arm of four sides."""
+    text = Path(soft_twin.load_robot("tm40").path).read_text(encoding="utf-8")
+    for old, new in (("sides: 4", "sides: 6"), ("[0.39, 0.33, 0.33, 0.33, 0.33]", "[0.39, 0.33, 0.33]")):
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "hexagonal.yaml"
+    path.write_text(text)
+    arm, random, faults = soft_twin.load_robot(path), np.random.default_rng(0), []
+    robot = ForwardModel(mismatched(arm.model, arm.emulated, seed=3))
+    estimator = arm.build_estimator("energy")
+    for case in load_cases(arm.model):
+        truth = robot.equilibrium(case.pressures, case.tip_force)
+        for seed in range(3):
+            estimator.reset(seed)
+            noise = random.normal(0.0, arm.emulated.inclination, truth.strut_count)
+            faults += estimator.update(truth.inclinations + noise, case.pressures).faults
+    assert faults == []
 
 
 def test_curvature_is_the_smallest_eigenvalue(arm, straight, straight_pressures):

@@ -176,22 +176,21 @@ class EnergyEstimator(Estimator):
         A cold start does this by itself; call it now and then while the arm runs. Inclinations also look wrong from a
         minimum that is not the shape, so a cold start first looks for a lower one, and the next update goes on there.
         """
-        if self._situation is None:
+        last = self._situation
+        if last is None:
             return ()
-        faults = implausible_inclinations(self, self._situation)
-        if faults and self._tracked and self._found_lower_minimum(self._situation):
-            faults = implausible_inclinations(self, self._situation)
-        return faults or self._implausible_work()
+        if self._tracked and not self._fits(replace(last, pose=self.enforce(last).pose)):
+            self._look_lower(last)
+        return implausible_inclinations(self, self._situation) or self._implausible_work()
 
-    def _found_lower_minimum(self, last: Situation) -> bool:
+    def _look_lower(self, last: Situation) -> None:
+        """Go on from a lower minimum than the tracked one, if a cold start finds one."""
         tracked = self.enforce(last).energy
         self._start = self.cold_start(last.inclinations, last.measured, last.laws, last.around)
         self._tracked = False
         minimum = self._start.minima[0]
-        if not minimum.converged or minimum.energy > tracked - LOWER * abs(tracked):
-            return False
-        self._go_on_from(self.settle(replace(last, pose=minimum.pose)), last)
-        return True
+        if minimum.converged and minimum.energy <= tracked - LOWER * abs(tracked):
+            self._go_on_from(self.settle(replace(last, pose=minimum.pose)), last)
 
     def _select(self, measured: np.ndarray) -> None:
         if not np.array_equal(measured, self.unknowns.measured):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from soft_twin.twins.tensegrity.newton import Laws, StrutPlacement, Surroundings
+from soft_twin.twins.tensegrity.newton import Laws, Minimum, StrutPlacement, Surroundings, Unknowns
 from soft_twin.twins.tensegrity.sensitivity import inclination_sensitivity
 
 if TYPE_CHECKING:
@@ -41,24 +41,45 @@ def inclination_mismatches(estimator: "EnergyEstimator", situation: Situation) -
 def implausible_inclinations(estimator: "EnergyEstimator", situation: Situation) -> tuple[str, ...]:
     """Sentences that name the struts whose inclinations are swapped, or wrong; empty when all are plausible.
 
-    Swapping two struts of nearly equal inclination does no harm and is not seen.
+    Where no swap explains them, each suspect is freed in turn, and the one without which the energy is lowest is named,
+    if it then is elsewhere. Swapping two struts of nearly equal inclination does no harm and is not seen.
     """
     situation = replace(situation, pose=estimator.enforce(situation).pose)
     mismatches = np.nan_to_num(inclination_mismatches(estimator, situation))
     worst = np.argsort(-np.abs(mismatches))
     if abs(mismatches[worst[0]]) < MISMATCH_LIMIT:
         return ()
-    pair = _swapped_pair(estimator, situation, worst[:SUSPECTS])
+    rest = estimator.forward.solve(situation.laws, situation.around.loads).pose
+    pair = _swapped_pair(estimator, situation, worst[:SUSPECTS], rest)
     if pair is not None:
         return (f"struts {pair[0]} and {pair[1]}: their inclinations are swapped",)
-    i = int(worst[0])
-    degrees = np.degrees(np.clip(mismatches[i], -np.pi, np.pi))
-    return (f"strut {i}: its inclination is {degrees:+.0f}° from where the rest of the arm puts it",)
+    freed = {int(i): _without(estimator, situation, int(i), rest) for i in worst[:SUSPECTS]}
+    strut = min(freed, key=lambda i: _lowest_first(freed[i]))
+    there = np.arccos(np.clip(freed[strut].pose.directions[strut, 2], -1.0, 1.0))
+    difference = situation.inclinations[strut] - there
+    if abs(difference) < MISMATCH_LIMIT:
+        return ()
+    return (f"strut {strut}: its inclination is {np.degrees(difference):+.0f}° from where the rest of the arm puts it",)
 
 
-def _swapped_pair(estimator: "EnergyEstimator", situation: Situation, suspects: np.ndarray) -> tuple[int, int] | None:
+def _without(estimator: "EnergyEstimator", situation: Situation, strut: int, rest: StrutPlacement) -> Minimum:
+    """The lower of the minima next to the last pose and next to the arm at rest, with that strut freed."""
+    measured = situation.measured.copy()
+    measured[strut] = False
+    unknowns = Unknowns(estimator.model.structure, measured)
+    starts = [pose.with_inclinations(situation.inclinations, measured) for pose in (situation.pose, rest)]
+    minima = [estimator.minimiser.minimise(start, unknowns, situation.laws, situation.around) for start in starts]
+    return min(minima, key=_lowest_first)
+
+
+def _lowest_first(minimum: Minimum) -> tuple[bool, float]:
+    return not minimum.converged, minimum.energy
+
+
+def _swapped_pair(
+    estimator: "EnergyEstimator", situation: Situation, suspects: np.ndarray, rest: StrutPlacement
+) -> tuple[int, int] | None:
     """The pair whose exchange lowers the energy most, if it makes all inclinations plausible."""
-    rest = estimator.forward.solve(situation.laws, situation.around.loads).pose
     trials = []
     for i, j in combinations(sorted(suspects.tolist()), 2):
         if abs(situation.inclinations[i] - situation.inclinations[j]) > MIN_DIFFERENCE:
