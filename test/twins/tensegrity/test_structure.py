@@ -42,6 +42,14 @@ def test_towers_of_any_size_are_sound(arm, modules, sides):
     assert check(tower, "tower") is tower
 
 
+@pytest.mark.parametrize("step", [0.0, 0.1])
+def test_anchors_on_one_line_are_refused(arm, step):
+    """About which nothing holds the arm."""
+    points = np.array([0.2, 0.1, 0.0]) + step * np.outer(np.arange(4), [0.6, 0.8, 0.0])
+    with pytest.raises(DescriptionError, match=r"anchored struts \[0, 1, 2, 3\] lie on one line"):
+        check(replace(arm.structure, anchor_points=points), "arm.yaml")
+
+
 def test_a_floating_strut_is_named(arm):
     structure = arm.structure
     kept = np.all(structure.members % 20 != 19, axis=1)

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from soft_twin.errors import DescriptionError
 
 MIN_MEMBERS_AT_NODE = 3
+LINE = 1e-3  # share of their length, across which the anchored bottoms lie on one line
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def check(structure: Structure, where: str) -> Structure:
 
     Raises:
         DescriptionError: a strut or mass is not positive; a member joins a node or strut to itself, to nothing, or
-            twice; a node has too few members to be held; a strut floats free of the anchored ones.
+            twice; a node has too few members to be held; a strut floats free of the anchored ones; fewer than three
+            bottoms are held, or all on one line.
     """
     _check_sizes(structure, where)
     names = structure.node_names
@@ -116,6 +118,12 @@ def _check_sizes(structure: Structure, where: str) -> None:
     if len(structure.anchors) < 3:
         raise DescriptionError(
             f"{where}: {len(structure.anchors)} struts are anchored: at least 3 fix place, yaw and handedness"
+        )
+    along, across = np.linalg.svd(structure.anchor_points - structure.anchor_points.mean(axis=0))[1][:2]
+    if across <= LINE * along:
+        raise DescriptionError(
+            f"{where}: the bottoms of the anchored struts {structure.anchors.tolist()} lie on one line, about which "
+            "the arm could turn: expected 3 that do not"
         )
 
 
