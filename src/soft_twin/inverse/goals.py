@@ -363,8 +363,8 @@ def _factor(compliance: np.ndarray) -> np.ndarray:
 
 
 def check_distance(target: np.ndarray, twin: Twin) -> None:
-    """Refuse a target (3,) [m] that is further from the body's base than twice its length, and (0, 0, 0): a message that
-    nobody has filled in would pull the tip to its base.
+    """Refuse a target (3,) [m] that is further from the body's base than twice its length; and (0, 0, 0), of a message
+    that nobody has filled in, which would pull the tip to its base.
 
     Raises:
         InputError: it is.

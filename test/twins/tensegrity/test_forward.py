@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import yaml
 from prism import write_prism
 from scipy.spatial.transform import Rotation
 
@@ -166,3 +167,14 @@ def test_bad_tip_force_is_refused(arm, straight_pressures):
         arm.forward(straight_pressures, (np.nan, 0.0, 0.0))
     with pytest.raises(InputError, match="tip_force"):
         arm.forward(straight_pressures, "down")
+
+
+def test_a_tall_arm_of_few_sides_comes_to_rest(arm, tmp_path):
+    """After 545 of Newton's steps."""
+    content = yaml.safe_load(arm.path.read_text(encoding="utf-8"))
+    content["robot"]["structure"].update(sides=3, strut_lengths=[0.39] + 6 * [0.33])
+    (tmp_path / "tall.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    tall = soft_twin.load_robot(tmp_path / "tall.yaml")
+    shape = tall.forward(np.full(tall.model.cylinder_count, 600e3))
+    assert shape.residual < 1e-5
+    np.testing.assert_allclose(shape.tip()[:2], 0.0, atol=1e-6)

@@ -129,7 +129,7 @@ class Minimiser:
         max_iterations: Newton steps before giving up.
     """
 
-    def __init__(self, structure: Structure, tolerance: float = 1e-6, max_iterations: int = 200):
+    def __init__(self, structure: Structure, tolerance: float = 1e-6, max_iterations: int = 1000):
         self.structure = structure
         self.members = np.ascontiguousarray(structure.members)
         self.lengths = np.ascontiguousarray(structure.strut_lengths)
