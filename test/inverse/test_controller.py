@@ -242,13 +242,13 @@ def test_a_tip_that_jumps_to_and_fro_is_allowed_less_whatever_it_does_between(be
 
 def test_a_target_out_of_reach_is_come_to_rest_at_with_factorisations_that_are_kept():
     """With the sensitivities of where it was factorised last the tip crept away from its best place, was fetched back
-    by the next factorisation, and so on, for more than 200 ticks."""
+    by the next factorisation, and so on, for more than 200 ticks. By round-off it takes some 60 or 120."""
     controller = soft_twin.load_robot("slender").build_controller(reuse=True)
     controller.enable(True)
     controller.set_target([-0.02869, 0.02539, 0.08769])
     gravity = np.array([-2.0, -5.36, 7.969])
     settled(controller, np.array([1.103, 8.21, -5.255]), 60)
-    tips = [controller.update(gravity).tip for _ in range(85)]
+    tips = [controller.update(gravity).tip for _ in range(150)]
     assert np.linalg.norm(np.diff(tips[-10:], axis=0), axis=1).max() < 2e-5
     found = soft_twin.load_robot("slender").build_inverse().solve(gravity, controller.target)
     assert not found.reachable

@@ -51,8 +51,8 @@ class Rest:
     @property
     def apart(self) -> float:
         """Angle [rad] between the gravities, where the plate stands."""
-        cosine = float(rotation_of(np.array(self.bend)) @ self.plate @ self.base)
-        return float(np.arccos(np.clip(cosine, -1.0, 1.0)))
+        plate = rotation_of(np.array(self.bend)) @ self.plate
+        return float(np.arctan2(np.linalg.norm(np.cross(plate, self.base)), plate @ self.base))
 
 
 @dataclass(frozen=True)
