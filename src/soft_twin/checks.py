@@ -37,9 +37,9 @@ def checked_number(value: Any, what: str, unit: str = "") -> float:
     """One number, finite or not, of a unit in words.
 
     Raises:
-        InputError: it is none; text is none, either, be it that of a number.
+        InputError: it is none; neither is text, be it that of a number, nor a truth value.
     """
-    if not isinstance(value, str | bytes) and np.ndim(value) == 0:
+    if not isinstance(value, str | bytes | bool) and np.ndim(value) == 0:
         with suppress(TypeError, ValueError):
             return float(value)
     raise InputError(f"{what}: expected a number{unit and f' [{unit}]'}, found {in_words(value)}")

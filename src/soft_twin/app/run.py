@@ -19,7 +19,6 @@ from soft_twin import load_robot
 from soft_twin.app import shape_run
 from soft_twin.app.folders import writable
 from soft_twin.descriptions.mistakes import mistake_at
-from soft_twin.descriptions.shortened import shortened
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.emulation.imu_bench import calibrate_on_bench
 from soft_twin.errors import InputError, RunError, UsageError
@@ -40,11 +39,6 @@ RECORDING = "run.mcap"
 OF_A_RUN = ("metadata.yaml", "report.json", "report.png", "frames/frames.csv")  # beside its recording
 WARM_UP, QUICK_WARM_UP = 10.0, 2.0  # [s]
 PROFILE = {"inclinations_deg": [135.0, 90.0, 45.0, 0.0, -45.0], "move_time": 2.0, "hold_time": 2.0}
-PROFILE_WORDS = {
-    "inclinations_deg": "a list of angles in degrees, at least one",
-    "move_time": "a number of seconds above 0",
-    "hold_time": "a number of seconds, 0 or more",
-}
 QUICK_ATTITUDES, QUICK_SHARE = slice(2, 4), 0.5  # of a profile's attitudes, and of its times, where it is to be quick
 RECORDING_TIME, QUICK_RECORDING_TIME = 25.0, 5.0  # [s] of a recording, unless more is asked for
 SWEEPS = 3  # of an arm that moves by itself
@@ -294,25 +288,16 @@ def _profile(robot: DrivenRobot, quick: bool) -> dict[str, Any]:
     """
     own = robot.nodes.get("emulated_robot", {})
     profile = {name: own.get(name, value) for name, value in PROFILE.items()}
-    angles, move_time, hold_time = profile.values()
-    is_right = {
-        "inclinations_deg": isinstance(angles, list) and bool(angles) and all(map(_is_number, angles)),
-        "move_time": _is_number(move_time) and move_time > 0.0,
-        "hold_time": _is_number(hold_time) and hold_time >= 0.0,
-    }
     for name in own.keys() & profile.keys():
-        if not is_right[name]:
-            words = f"expected {PROFILE_WORDS[name]}, found {shortened(own[name])}"
-            raise mistake_at(robot.path, ["nodes", "emulated_robot", name], words)
+        try:
+            inclinations(*(PROFILE | {name: own[name]}).values())
+        except InputError as error:
+            raise mistake_at(robot.path, ["nodes", "emulated_robot", name], str(error)) from error
     if not quick:
         return profile
     attitudes = profile["inclinations_deg"]
     times = {name: QUICK_SHARE * profile[name] for name in ("move_time", "hold_time")}
     return {"inclinations_deg": attitudes[QUICK_ATTITUDES] or attitudes[:2]} | times
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
 def _recorded(arguments: argparse.Namespace) -> tuple[dict[str, Any], float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from soft_twin.checks import check_positive, checked_number, checked_numbers, in_words
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.mechanics.moving_base import MovingBase
@@ -72,15 +73,17 @@ class InclinationProfile(BaseMotion):
     """
 
     def __init__(self, angles_deg: Sequence[float], move_time: float, hold_time: float):
-        if not angles_deg or not np.all(np.isfinite(angles_deg)):
-            raise InputError(f"inclinations {list(angles_deg)!r}: expected at least one angle, all finite")
-        if not (0.0 < move_time < math.inf and 0.0 <= hold_time < math.inf):
-            raise InputError(f"move time {move_time!r} s, hold time {hold_time!r} s: expected > 0 and >= 0")
-        self._stops = np.radians([_UPRIGHT_DEG, *angles_deg, _UPRIGHT_DEG])
-        self._names = [f"{angle:g}" for angle in angles_deg]
+        angles = checked_numbers(angles_deg, "a list of angles [°]", "inclinations")
+        if angles.ndim != 1 or not len(angles) or not np.isfinite(angles).all():
+            raise InputError(f"inclinations: expected one finite angle [°] or more, found {in_words(angles_deg)}")
+        check_positive(move_time, "move time", "s")
+        if not 0.0 <= checked_number(hold_time, "hold time", "s") < math.inf:
+            raise InputError(f"hold time: expected 0 s or more, found {hold_time!r}")
+        self._stops = np.radians([_UPRIGHT_DEG, *angles, _UPRIGHT_DEG])
+        self._names = [f"{angle:g}" for angle in angles]
         self._move_time = move_time
         self._leg_time = move_time + hold_time
-        self.duration = len(angles_deg) * self._leg_time + move_time
+        self.duration = len(angles) * self._leg_time + move_time
 
     def attitude(self, t: float) -> np.ndarray:
         half_turn = 0.5 * (0.5 * math.pi - self._inclination(t)[0])

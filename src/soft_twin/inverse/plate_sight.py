@@ -93,18 +93,18 @@ def twist_of(rotation: np.ndarray) -> float:
 
 def _turned(bend: np.ndarray, plate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(3,) R(b) p by Rodrigues' formula about (−b_y, b_x, 0), and (3, 2) its slopes by b."""
-    (x, y), (p, q, up) = bend.tolist(), plate.tolist()
+    (x, y), (px, py, pz) = bend.tolist(), plate.tolist()
     along, square, along_slope, square_slope = _coefficients(x, y)
-    lean = x * p + y * q
-    share = along * up - square * lean
-    share_slope = along_slope * up - square_slope * lean
-    by_x, by_y = share_slope * x - square * p, share_slope * y - square * q  # of the share
-    upright = along * up + along_slope * lean
-    turned = [p + share * x, q + share * y, (1.0 - square * (x * x + y * y)) * up - along * lean]
+    lean = x * px + y * py
+    share = along * pz - square * lean
+    share_slope = along_slope * pz - square_slope * lean
+    by_x, by_y = share_slope * x - square * px, share_slope * y - square * py  # of the share
+    upright = along * pz + along_slope * lean
+    turned = [px + share * x, py + share * y, (1.0 - square * (x * x + y * y)) * pz - along * lean]
     slopes = [
         [share + by_x * x, by_y * x],
         [by_x * y, share + by_y * y],
-        [-upright * x - along * p, -upright * y - along * q],
+        [-upright * x - along * px, -upright * y - along * py],
     ]
     return np.array(turned), np.array(slopes)
 
