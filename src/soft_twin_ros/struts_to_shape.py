@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from soft_twin.checks import checked_vector
-from soft_twin.errors import InputError, UsageError
+from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.robots.links import BASE, Link
 from soft_twin.robots.skeleton import build_skeleton
 from soft_twin.robots.tensegrity import TensegrityArm
@@ -113,7 +113,7 @@ class StrutsToShape(ManagedNode):
         pressures, told = self._pressures, start - self._pressures_heard <= self.parameters.silent_after
         try:
             shape = self._estimator.update(inclinations, pressures if told else np.full(len(pressures), np.nan))
-        except InputError as error:
+        except (ConvergenceError, InputError) as error:
             self._refuse(str(error))
             if self._shape is not None:
                 self._publish(stamp, replace(self._shape, stale=True, confidence=0.0))
@@ -125,8 +125,14 @@ class StrutsToShape(ManagedNode):
         self._publish(stamp, shape)
         if self.steady_now() >= self._next_diagnosis:
             self._next_diagnosis = self.steady_now() + DIAGNOSIS_PERIOD
-            self._suspicions = self._estimator.diagnose()
+            self._suspicions = self._diagnosis()
         self._pressures_heard += self.steady_now() - start  # while it computes it cannot hear, and nobody is silent
+
+    def _diagnosis(self) -> tuple[str, ...]:
+        try:
+            return self._estimator.diagnose()
+        except ConvergenceError as error:
+            return (str(error),)
 
     def close(self) -> None:
         self._calibration.close()

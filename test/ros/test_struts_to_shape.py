@@ -5,9 +5,12 @@ import pytest
 
 pytest.importorskip("rclpy")
 
+from soft_twin_msgs.msg import Inclinations, Pressures
+
 from soft_twin import load_robot
-from soft_twin.errors import InputError
-from soft_twin_ros.struts_to_shape import Parameters, in_order, mounted
+from soft_twin.errors import ConvergenceError, InputError
+from soft_twin_ros.node import ERROR, OK
+from soft_twin_ros.struts_to_shape import Parameters, StrutsToShape, in_order, mounted
 from soft_twin_ros.tensegrity_markers import colours, dashed, tensegrity_markers
 
 
@@ -33,6 +36,32 @@ def test_an_arm_stands_where_it_is_said_to_as_level_as_its_model():
     assert np.array_equal(mount.rotation, arm.model.level)
     with pytest.raises(InputError, match="place_in_world: expected 3 numbers"):
         mounted(arm, (0.4, -1.5))
+
+
+def test_a_model_without_an_equilibrium_is_told_and_the_node_goes_on(start_node, monkeypatch):
+    node = start_node(StrutsToShape, robot="tm40")
+    node.begin()
+    arm = load_robot("tm40")
+    pressures = np.full(arm.model.cylinder_count, arm.model.laws.pressure_range[1])
+    angles = arm.forward(pressures).inclinations
+
+    def health():
+        node._take_pressures(Pressures(names=[f"cylinder_{k}" for k in range(len(pressures))], pressures=pressures))
+        node._take_inclinations(Inclinations(names=[f"strut_{i}" for i in range(len(angles))], angles=angles))
+        node.work()
+        return node.health()
+
+    assert health().level == OK
+
+    def lost(*_):
+        raise ConvergenceError("no equilibrium of the tensegrity")
+
+    node._estimator.reset()
+    with monkeypatch.context() as patch:
+        patch.setattr(node._estimator.forward, "solve", lost)
+        assert health().level == ERROR
+        assert health().message == "the last good shape is stale: no equilibrium of the tensegrity"
+    assert health().level == OK
 
 
 def test_members_are_coloured_by_tension_and_slack_ones_dashed():

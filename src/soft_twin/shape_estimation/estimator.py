@@ -63,6 +63,7 @@ class Estimator(ABC):
 
         Raises:
             InputError: an argument has the wrong size, or nothing is usable and there is no last shape.
+            ConvergenceError: a cold start, and the model has no equilibrium at these pressures.
         """
         cold = self._last is None
         readings = check_readings(self.model, inclinations, pressures, self._last_pressures)
@@ -175,6 +176,9 @@ class EnergyEstimator(Estimator):
 
         A cold start does this by itself; call it now and then while the arm runs. Inclinations also look wrong from a
         minimum that is not the shape, so a cold start first looks for a lower one, and the next update goes on there.
+
+        Raises:
+            ConvergenceError: that cold start, and the model has no equilibrium at these pressures.
         """
         last = self._situation
         if last is None:

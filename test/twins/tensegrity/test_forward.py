@@ -48,6 +48,16 @@ def test_a_shape_that_slack_cords_leave_open_has_no_confidence(tmp_path):
     assert shape.faults == ("9 of 9 members are slack: nothing determines the shape",)
 
 
+@pytest.mark.parametrize("change", np.linspace(-1e-3, 1e-3, 9))
+def test_a_pull_whose_work_makes_up_for_the_springs_energy_has_an_equilibrium(arm, change):
+    """Line searches see small numbers then, which are differences of large ones."""
+    pressures = np.random.default_rng(3).uniform(*arm.model.laws.pressure_range, arm.model.cylinder_count)
+    pull = np.array([-21.62777098, 3.58314424, 43.20490989])
+    shape = arm.forward(pressures, pull * (1.0 + change))
+    assert abs(shape.energy) < 0.1 and np.abs(arm.model.loads(pull) * shape.nodes).sum() > 30.0
+    assert shape.residual <= 1e-6
+
+
 def test_every_strut_is_in_equilibrium(arm, cases):
     case = cases["bent and pulled"]
     shape = arm.forward(case.pressures, case.tip_force)

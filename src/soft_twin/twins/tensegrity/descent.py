@@ -10,7 +10,7 @@ ARMIJO = 1e-4
 MAX_HALVINGS = 30
 REUSE = 0.1  # a factorisation serves on while each step takes the residual down to this share
 MAX_TURN = 0.12  # [m] the longest arc by which one step may turn a strut
-ROUNDING = 1e-14  # share of the energy that rounding may add
+ROUNDING = 1e-14  # share of the energy's terms, which may cancel, that rounding may add
 
 
 @kernel(error_model="numpy")
@@ -49,7 +49,7 @@ def descend(
             step[i] = -gradient[i]
         solve(factor, step)
         scale = min(1.0, MAX_TURN / _longest_turn(step, equations))
-        allowed = ROUNDING * abs(energy)
+        allowed = ROUNDING * (abs(energy) + kernels.load_terms(nodes, loads))
         slope = step @ gradient
         found = False
         for _ in range(MAX_HALVINGS):

@@ -63,6 +63,16 @@ def potential(nodes, members, stiffness, natural, stops, loads, holds, targets):
 
 
 @kernel(error_model="numpy")
+def load_terms(nodes, loads):
+    """Σ |load·x| [J]: what the loads' potential is the difference of."""
+    total = 0.0
+    for n in range(len(nodes)):
+        for d in range(3):
+            total += abs(loads[n, d] * nodes[n, d])
+    return total
+
+
+@kernel(error_model="numpy")
 def tensions(nodes, members, stiffness, natural, stops):
     """(m,) tensions T of the members [N]."""
     result = np.empty(len(members))
