@@ -61,14 +61,18 @@ class Listed(Part):
     anchors: Annotated[tuple[int, ...], Several(Whole(0, MOST_STRUTS - 1), 1, MOST_STRUTS)] = Field(
         description="numbers of the struts whose bottoms are held, from 0; at least 3"
     )
+    tip: Annotated[tuple[int, ...], Several(Whole(0, MOST_STRUTS - 1), 3, MOST_STRUTS)] | None = Field(
+        None, description="numbers of the struts whose tops are the tip; as many of the last as are held if not given"
+    )
     node_mass: Mass = Field(description="half a strut and the ends of its members")
 
     @model_validator(mode="after")
     def _names_only_what_there_is(self) -> "Listed":
-        for i in self.anchors:
-            in_limits(i, 0, len(self.struts) - 1, "anchors")
-        if len(set(self.anchors)) < len(self.anchors):
-            raise mistake("a strut is there twice", "anchors")
+        for what, numbers in (("anchors", self.anchors), ("tip", self.tip or ())):
+            for i in numbers:
+                in_limits(i, 0, len(self.struts) - 1, what)
+            if len(set(numbers)) < len(numbers):
+                raise mistake("a strut is there twice", what)
         for i, strut in enumerate(self.struts):
             if max(abs(a - b) for a, b in zip(strut.bottom, strut.top, strict=True)) < 1e-6:
                 raise mistake("both ends are at one place: expected a strut with a length", "struts", i)

@@ -44,7 +44,9 @@ def _tower(tower: StackedPrisms) -> tuple[Structure, StrutPlacement]:
     members, groups, active = prisms.connect(len(lengths), sides)
     masses = np.full(2 * len(lengths) * sides, tower.node_mass)
     struts = np.repeat(lengths, sides)
-    return Structure(struts, members, groups, active, np.arange(sides), start.bottoms[:sides], masses), start
+    first = np.arange(sides)
+    last = len(struts) - sides + first
+    return Structure(struts, members, groups, active, first, start.bottoms[:sides], last, masses), start
 
 
 def _listed(listed: Listed, where: str) -> tuple[Structure, StrutPlacement]:
@@ -61,9 +63,10 @@ def _listed(listed: Listed, where: str) -> tuple[Structure, StrutPlacement]:
     )
     groups = tuple(member.group for member in listed.members)
     anchors = np.array(listed.anchors)
+    tip = np.array(listed.tip or range(count - len(anchors), count))
     masses = np.full(2 * count, listed.node_mass)
     unknown = np.zeros(len(ends), dtype=bool)  # which are active: the groups' laws say that, later
-    structure = Structure(lengths, ends, groups, unknown, anchors, bottoms[anchors], masses)
+    structure = Structure(lengths, ends, groups, unknown, anchors, bottoms[anchors], tip, masses)
     return structure, StrutPlacement(bottoms, axes / lengths[:, None])
 
 

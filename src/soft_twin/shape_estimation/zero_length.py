@@ -120,6 +120,7 @@ class ZeroLengthEstimator(Estimator):
         return Shape(
             nodes=laid @ self.model.level,
             anchors=structure.anchors,
+            top_nodes=structure.top_nodes,
             tensions=self.stiffness * np.linalg.norm(np.diff(nodes[structure.members], axis=1)[:, 0], axis=1),
             energy=float(self.descent.energies[-1]),
             residual=float(gradient),

@@ -7,7 +7,7 @@ from prism import write_prism
 from scipy.spatial.transform import Rotation
 
 import soft_twin
-from soft_twin.errors import InputError
+from soft_twin.errors import DescriptionError, InputError
 from soft_twin.twins.tensegrity.cases import bending_pressures
 from soft_twin.twins.tensegrity.forward import Motion
 from soft_twin.twins.tensegrity.newton import StrutPlacement
@@ -40,6 +40,33 @@ def test_the_tip_of_a_prism_is_the_middle_of_all_its_tops(tmp_path, sides):
     assert shape.tip() == pytest.approx([0.0, 0.0, height], abs=1e-8)
     assert shape.length() == pytest.approx(height)
     assert tip_direction(shape) == pytest.approx([0.0, 0.0, 1.0], abs=1e-8)
+
+
+def test_the_tip_is_that_of_the_struts_that_a_listed_arm_names(tmp_path):
+    path = write_prism(tmp_path, 5, stretch=0.004)
+    content = yaml.safe_load(path.read_text())
+    content["robot"]["structure"]["tip"] = [4, 0, 1]
+    path.write_text(yaml.safe_dump(content))
+    shape = soft_twin.load_robot(path).forward([])
+    assert shape.tip() == pytest.approx(shape.nodes[[9, 5, 6]].mean(axis=0), abs=1e-12)
+    assert tip_direction(shape) == pytest.approx([0.0, 0.0, 1.0], abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("tip", "message"),
+    [
+        ([0, 1], "robot.structure.tip: .*2"),
+        ([0, 1, 1], "robot.structure.tip: a strut is there twice"),
+        ([0, 1, 5], "robot.structure.tip: .*5"),
+    ],
+)
+def test_a_tip_that_no_struts_have_is_named(tmp_path, tip, message):
+    path = write_prism(tmp_path, 5, stretch=0.004)
+    content = yaml.safe_load(path.read_text())
+    content["robot"]["structure"]["tip"] = tip
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(DescriptionError, match=message):
+        soft_twin.load_robot(path)
 
 
 def test_a_shape_that_slack_cords_leave_open_has_no_confidence(tmp_path):

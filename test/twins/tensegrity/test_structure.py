@@ -37,6 +37,7 @@ def test_towers_of_any_size_are_sound(arm, modules, sides):
         active=active,
         anchors=np.arange(sides),
         anchor_points=bottoms[:sides],
+        tip=np.arange((modules - 1) * sides, modules * sides),
         node_masses=np.ones(2 * modules * sides),
     )
     assert check(tower, "tower") is tower

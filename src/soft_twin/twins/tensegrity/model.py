@@ -97,6 +97,7 @@ class ArmModel:
         return Shape(
             nodes=nodes @ self.level,
             anchors=structure.anchors,
+            top_nodes=structure.top_nodes,
             tensions=kernels.tensions(nodes, structure.members, laws.stiffness, laws.natural, laws.stops),
             energy=minimum.energy,
             residual=minimum.residual,

@@ -32,6 +32,7 @@ class Shape:
     Attributes:
         nodes: (2 s, 3) in base_link [m], struts' bottoms first, then their tops.
         anchors: (a,) struts whose bottoms are held.
+        top_nodes: (t,) nodes of the tip.
         tensions: (m,) of the members [N]; 0 where slack, negative where a cylinder pushes at the end of its stroke.
         energy: elastic and potential energy [J]; its zero has no meaning.
         residual: largest unbalanced force of the unknowns [N].
@@ -48,6 +49,7 @@ class Shape:
 
     nodes: np.ndarray
     anchors: np.ndarray = field(repr=False)
+    top_nodes: np.ndarray = field(repr=False)
     tensions: np.ndarray
     energy: float
     residual: float
@@ -71,11 +73,6 @@ class Shape:
         if slack <= MAX_SLACK * count:
             return ()
         return (f"{slack} of {count} members are slack: nothing determines the shape",)
-
-    @property
-    def top_nodes(self) -> np.ndarray:
-        """Nodes of the tip: the tops of as many of the last struts as there are anchored ones."""
-        return np.arange(len(self.nodes) - len(self.anchors), len(self.nodes))
 
     def length(self) -> float:
         """Distance from the mean of the anchored bottoms to the mean of the tip's nodes [m]."""

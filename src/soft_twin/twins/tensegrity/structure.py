@@ -28,6 +28,7 @@ class Structure:
         active: (m,) True where the member is a pneumatic cylinder.
         anchors: (a,) strut indices whose bottoms are held.
         anchor_points: (a, 3) where they are held, in base_link [m].
+        tip: (t,) strut indices whose tops are the tip.
         node_masses: (2 s,) [kg].
     """
 
@@ -37,6 +38,7 @@ class Structure:
     active: np.ndarray
     anchors: np.ndarray
     anchor_points: np.ndarray
+    tip: np.ndarray
     node_masses: np.ndarray = field(repr=False)
 
     @property
@@ -55,8 +57,8 @@ class Structure:
 
     @property
     def top_nodes(self) -> np.ndarray:
-        """Nodes of the tip: the tops of as many of the last struts as there are anchored ones at the base."""
-        return np.arange(2 * self.strut_count - max(1, len(self.anchors)), 2 * self.strut_count)
+        """(t,) nodes of the tip."""
+        return self.strut_count + self.tip
 
     def strut_order(self) -> np.ndarray:
         """(s,) the order of struts that keeps the equations' bandwidth small: as described, or Cuthill–McKee's."""
