@@ -35,6 +35,7 @@ from soft_twin_ros.executor import Turns, hear_all
 from soft_twin_ros.leaving import leave_graph
 from soft_twin_ros.node_words import take_words
 from soft_twin_ros.only_one import claim_name
+from soft_twin_ros.parameter_entries import refuse_unknown_in_files
 from soft_twin_ros.parameters import (
     declare,
     parameter,
@@ -117,6 +118,7 @@ class RobotNode(Node):
         self._claimed_name = claim_name(self.get_fully_qualified_name())
         self.base_frame = self.frame(BASE_FRAME)
         refuse_unknown(said_on_command_line(sys.argv, self.get_name()), parameters, "-p")
+        refuse_unknown_in_files(sys.argv, self.get_fully_qualified_name(), parameters)
         self.parameters = declare(self, parameters, self._adopt)
         self.robot = load_robot(self.parameters.robot)
         refuse_described(self.robot.path, name, self.robot.nodes.get(name, {}), parameters)
