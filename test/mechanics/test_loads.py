@@ -101,10 +101,22 @@ def test_parts_of_another_mesh_are_refused():
     for part in (Effort(CableActuators(some_cable(body), np.inf)), Driven(CableActuators(some_cable(body), np.inf))):
         with pytest.raises(InputError, match="threaded through another mesh"):
             part.attach(small)
+    short = Cables(small.mesh, [[0.4, 0.6, 0.0]], [[0.4, 0.6, 2.0]])
+    with pytest.raises(InputError, match="threaded through another mesh"):
+        Effort(CableActuators(short, np.inf)).attach(body)
     with pytest.raises(MeshError, match="pressure's faces: expected indices below 8"):
         Pressure(outer_faces(body.mesh), 1.0).attach(small)
     with pytest.raises(InputError, match="prescribed velocity: expected 3 numbers"):
         Prescribed("base", velocity=[0.0, 1.0])
+
+
+def test_what_is_no_part_is_told_at_once():
+    with pytest.raises(InputError, match=r"prescribed motion: expected a function of time \[s\], found an array"):
+        Prescribed("base", motion=np.zeros((4, 3)))
+    with pytest.raises(InputError, match="cables: expected Cables that are threaded through a mesh, found a list"):
+        CableActuators([1], 1e3)
+    with pytest.raises(InputError, match=r"pressure: expected faces \(f, k\) of as many nodes each, found a list"):
+        Pressure([[0, 1, 2], [1, 2]], 1.0).attach(body_of_block())
 
 
 def test_gravity_pulls_with_the_body_s_weight_and_may_change():

@@ -190,6 +190,15 @@ def test_several_materials_share_a_mesh_and_the_softer_one_gives_more():
         Body(mesh, materials[:1])
 
 
+def test_what_is_no_model_and_no_number_of_steps_is_told():
+    model = Model(body_of_block(), [Gravity()])
+    with pytest.raises(InputError, match=r"equilibrium: expected a Model: Model\(body, forces, constraints, …\), found"):
+        equilibrium(model.body)
+    for steps in (0, 2.5):
+        with pytest.raises(InputError, match="load_steps"):
+            equilibrium(model, load_steps=steps)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_round_off_of_the_merit_function_does_not_stop_the_last_steps(seed):
     """So near the minimum that the energy's last digits decide nothing, every step of Newton's is taken whole."""

@@ -184,6 +184,10 @@ class Cables:
         self.rest_lengths, directions = self.lengths_and_directions(rest)
         self._entries = directions[self._first]  # (c, 3)
 
+    def run_through(self, mesh: Mesh) -> bool:
+        """Whether it is this mesh, or one with the same nodes, that they were threaded through."""
+        return self._rest is mesh.nodes or np.array_equal(self._rest, mesh.nodes)
+
     def lengths(self, x: np.ndarray) -> np.ndarray:
         """(c,) lengths at positions (n, 3) [m].
 

@@ -24,6 +24,7 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from soft_twin.checks import checked_count, checked_kind
 from soft_twin.errors import ConvergenceError
 from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.constraints.rows import Rows, stacked
@@ -422,10 +423,12 @@ def equilibrium(model: Model, pose: Pose | None = None, time: float = 0.0, load_
     one of `load_steps`.
 
     Raises:
-        InputError: `pose` is none of this model's.
+        InputError: no model, `pose` is none of its, or load_steps are no whole number from 1.
         MeshError: the body floats.
         ConvergenceError: no equilibrium was found.
     """
+    checked_kind(model, Model, "a Model: Model(body, forces, constraints, …)", "equilibrium")
+    load_steps = checked_count(load_steps, "load_steps")
     pose = model.checked_pose(pose)
     model.check_not_floating()
     model.begin(pose.points)

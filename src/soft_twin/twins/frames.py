@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import checked_number, checked_vector
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.sections import section_weights
 from soft_twin.mesh.embedding import locate, natural_coordinates
@@ -58,10 +58,14 @@ class Frame(ABC):
 
 
 class SectionFrame(Frame):
-    """The cross section at `z` [m] of a slender body along +z: its centre, and how its nodes are turned."""
+    """The cross section at `z` [m] of a slender body along +z: its centre, and how its nodes are turned.
+
+    Raises:
+        InputError: `z` is no number.
+    """
 
     def __init__(self, z: float):
-        self.z = z
+        self.z = checked_number(z, "section frame", "m from the base")
 
     def position(self, twin):
         return twin.section(self.z, twin.points)

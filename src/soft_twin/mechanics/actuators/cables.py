@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix, diags
 
-from soft_twin.checks import checked_number
+from soft_twin.checks import checked_kind, checked_number
 from soft_twin.errors import InputError
 from soft_twin.mechanics.actuators.base import Actuators, ActuatorState
 from soft_twin.mechanics.body import Body
@@ -37,6 +37,7 @@ class CableActuators(Actuators):
             InputError: what is no number, a stiffness that is not positive, a friction that is negative, or another
                 number of names.
         """
+        checked_kind(cables, Cables, "Cables that are threaded through a mesh", "cables")
         stiffness = checked_number(stiffness, "cables' stiffness", "N/m")
         friction = checked_number(friction, "cables' friction")
         if not stiffness > 0.0:
@@ -53,8 +54,8 @@ class CableActuators(Actuators):
         self.forget()
 
     def attach(self, body: Body) -> None:
-        if self.cables.nodes.max() >= len(body.mesh.nodes):
-            raise InputError("cables: they were threaded through another mesh, which has more nodes")
+        if not self.cables.run_through(body.mesh):
+            raise InputError("cables: they were threaded through another mesh than the body's")
 
     @property
     def groups(self) -> np.ndarray:

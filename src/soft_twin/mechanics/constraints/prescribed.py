@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from soft_twin.checks import checked_numbers, checked_vector
+from soft_twin.checks import checked_numbers, checked_vector, in_words
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, nodes_of
 from soft_twin.mechanics.constraints.base import Constraint
@@ -18,9 +18,14 @@ class Prescribed(Constraint):
         velocity: (3,) [m/s] from the rest positions.
         motion: positions (k, 3) [m] as a function of time [s], instead of a velocity. Integrators take its slope, too,
             from up to 0.2 % of a step ahead.
+
+    Raises:
+        InputError: a motion that is no function, or a velocity that is not three finite numbers.
     """
 
     def __init__(self, nodes, velocity=(0.0, 0.0, 0.0), motion: Callable[[float], np.ndarray] | None = None):
+        if motion is not None and not callable(motion):
+            raise InputError(f"prescribed motion: expected a function of time [s], found {in_words(motion)}")
         self.nodes, self.motion = nodes, motion
         self.velocity = checked_vector(velocity, 3, "prescribed velocity")
 

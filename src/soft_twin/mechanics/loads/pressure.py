@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
-from soft_twin.checks import checked_number, checked_positions
+from soft_twin.checks import checked_number, checked_numbers, checked_positions
 from soft_twin.errors import InputError, MeshError
 from soft_twin.linear_algebra.addresses import DROPPED, TRANSPOSED
 from soft_twin.linear_algebra.compiled import kernel, part
@@ -53,7 +53,8 @@ class Pressure(Force):
         self._pressure = value
 
     def attach(self, body: Body) -> None:
-        faces = body.mesh.surface(self.surface) if isinstance(self.surface, str) else np.asarray(self.surface)
+        checked = body.mesh.surface if isinstance(self.surface, str) else _checked_faces
+        faces = checked(self.surface)
         if faces.ndim != 2 or not len(faces):
             raise MeshError(f"pressure: expected faces (f, k), found an array of shape {faces.shape}")
         checked_indices(faces.ravel(), len(body.mesh.nodes), "pressure's faces")
@@ -207,3 +208,13 @@ def _moving_rim(faces: np.ndarray, free: np.ndarray) -> int:
     edges = np.sort(np.stack([corners, np.roll(corners, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
     unique, count = np.unique(edges, axis=0, return_counts=True)
     return int(free[unique[count == 1]].any(axis=1).sum())
+
+
+def _checked_faces(faces: np.ndarray) -> np.ndarray:
+    """Faces as an array.
+
+    Raises:
+        InputError: they are no numbers, or have different numbers of nodes.
+    """
+    checked_numbers(faces, "faces (f, k) of as many nodes each", "pressure")
+    return np.asarray(faces)
