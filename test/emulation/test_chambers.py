@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
+from soft_twin.descriptions.drives import Mismatch, ValveDrive
+from soft_twin.descriptions.valve_devices import VALVE_DEVICES
 from soft_twin.emulation.chambers import ChamberParameters, Chambers
+from soft_twin.emulation.valve_bank import ValveBank
 
 TIGHT = ChamberParameters(valve_lag=1e-6, leak=0.0, noise=0.0)
 
@@ -37,3 +40,15 @@ def test_faults():
 
 def test_sensor_noise_is_seeded():
     np.testing.assert_array_equal(Chambers(3, seed=4).measured(), Chambers(3, seed=4).measured())
+
+
+@pytest.mark.parametrize("backend", VALVE_DEVICES)
+def test_the_supply_of_an_emulated_robot_gives_all_that_its_valves_can_be_told(backend):
+    highest = VALVE_DEVICES[backend].highest
+    drive = ValveDrive(backend, ["room"], [0], 0.0, highest, rate=2e5, vent_rate=5e4, vented=0.0, acceleration=4e6)
+    bank = ValveBank(drive, Mismatch(1.0, 1.0, 0.0, 0.02, leak=0.0))
+    try:
+        bank.device.chambers.targets[:] = highest
+        np.testing.assert_allclose(_run(bank.device.chambers, 2.0)[0], highest, rtol=1e-3)
+    finally:
+        bank.close()

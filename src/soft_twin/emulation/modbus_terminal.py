@@ -11,6 +11,7 @@ from soft_twin.emulation.chambers import ChamberParameters, Chambers
 READ_HOLDING, READ_INPUT, WRITE_HOLDING = 3, 4, 16
 ILLEGAL_FUNCTION, ILLEGAL_ADDRESS = 1, 2
 MILLIBAR = 100.0  # [Pa]
+VALVES = ChamberParameters(supply=1.1e6)  # for all that a terminal can be told, 1 MPa
 TIMEOUT = 0.5  # [s] without a write, and the valves are relaxed
 _HEADER = struct.Struct(">HHHBB")  # transaction, protocol, length, unit, function
 
@@ -27,9 +28,7 @@ class EmulatedModbusTerminal:
 
     channels_each = 1
 
-    def __init__(
-        self, count: int = 16, seed: int = 0, parameters: ChamberParameters | None = None, vacuum: bool = False
-    ):
+    def __init__(self, count: int = 16, seed: int = 0, parameters: ChamberParameters = VALVES, vacuum: bool = False):
         """`vacuum`: its registers are int16, for pressures below ambient, not uint16."""
         self._type = ">i2" if vacuum else ">u2"
         self.chambers = Chambers(count, parameters, seed)

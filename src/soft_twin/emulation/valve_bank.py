@@ -9,7 +9,7 @@ import numpy as np
 from soft_twin.descriptions.drives import Mismatch, ValveDrive
 from soft_twin.emulation.chambers import ChamberParameters, Chambers
 from soft_twin.emulation.dac_board import EmulatedDacBoard
-from soft_twin.emulation.modbus_terminal import EmulatedModbusTerminal
+from soft_twin.emulation.modbus_terminal import VALVES, EmulatedModbusTerminal
 from soft_twin.emulation.openpneu import PUMPS, EmulatedOpenPneu
 
 
@@ -79,7 +79,6 @@ def _device(drive: ValveDrive, own: dict[str, float], seed: int) -> ValveDevice:
     count = len(drive.channels)
     if drive.backend == "openpneu":
         return EmulatedOpenPneu(seed, parameters=replace(PUMPS, **own))
-    parameters = ChamberParameters(**own)
     if drive.backend == "dac_board":
-        return EmulatedDacBoard(count, seed, parameters=parameters)
-    return EmulatedModbusTerminal(count, seed, parameters, vacuum=drive.backend == "modbus_vacuum")
+        return EmulatedDacBoard(count, seed, parameters=ChamberParameters(**own))
+    return EmulatedModbusTerminal(count, seed, replace(VALVES, **own), vacuum=drive.backend == "modbus_vacuum")
