@@ -1,10 +1,12 @@
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from soft_twin.app.cli import main
 from soft_twin.driving.cables.can_bus import open_bus
+from soft_twin.emulation.devices import DEVICES
 
 
 def _emulate(*arguments):
@@ -31,6 +33,15 @@ def test_a_device_that_is_asked_to_end_takes_its_link_along(tmp_path):
     process.terminate()
     assert process.wait(60.0) == 130
     assert not (tmp_path / "dac").is_symlink()
+
+
+@pytest.mark.parametrize("kind", ["dac_board", "modbus", "modbus_vacuum"])
+def test_a_robot_with_more_chambers_than_a_device_has_of_itself_gets_a_valve_for_each(kind):
+    device = DEVICES[kind](SimpleNamespace(valves=SimpleNamespace(channels=range(60))), 0)
+    try:
+        assert len(device.chambers.pressures) == 60
+    finally:
+        device.close()
 
 
 def test_it_ends_by_the_clock_and_tells_its_faults(capsys):

@@ -92,30 +92,35 @@ class OpenPneu(EmulatedOpenPneu):
 
 
 class DacBoard(EmulatedDacBoard):
-    """A DAC board with 40 valves."""
+    """A DAC board with 40 valves, or as many more as the robot's chambers need."""
 
     period = 0.005
 
-    def __init__(self, _: Robot, seed: int):
-        super().__init__(seed=seed)
+    def __init__(self, robot: Robot, seed: int):
+        super().__init__(_valves(robot, 40), seed)
 
 
 class Modbus(EmulatedModbusTerminal):
-    """A Modbus terminal with 16 valves."""
+    """A Modbus terminal with 16 valves, or as many more as the robot's chambers need."""
 
     period = 0.005
 
-    def __init__(self, _: Robot, seed: int):
-        super().__init__(seed=seed)
+    def __init__(self, robot: Robot, seed: int):
+        super().__init__(_valves(robot, 16), seed)
 
 
 class ModbusVacuum(EmulatedModbusTerminal):
-    """One whose 16 valves go below ambient pressure."""
+    """One whose valves go below ambient pressure."""
 
     period = 0.005
 
-    def __init__(self, _: Robot, seed: int):
-        super().__init__(seed=seed, vacuum=True)
+    def __init__(self, robot: Robot, seed: int):
+        super().__init__(_valves(robot, 16), seed, vacuum=True)
+
+
+def _valves(robot: Robot, least: int) -> int:
+    """How many valves a device for a robot's chambers has."""
+    return max(least, 0 if robot.valves is None else len(robot.valves.channels))
 
 
 DEVICES: dict[str, Callable[[Robot, int], Device]] = {
