@@ -95,6 +95,24 @@ def test_chambers_that_differ_have_each_its_own_limits_in_the_driver_and_the_inv
     np.testing.assert_allclose(robot.limits()[0].high[:6], [20e3, *others])
 
 
+@pytest.mark.parametrize("vented", [-5e3, 12e3])
+def test_relaxed_chambers_have_their_vented_pressure_in_the_twin_too(load, vented):
+    """`follow` ends where the equilibrium with that pressure is."""
+
+    def change(robot):
+        robot.update(obstacles=[])
+        robot["chambers"][0]["pressure"] = [-10e3, 30e3]
+        robot["valves"]["vented"] = vented
+
+    robot = load(change)
+    controller = robot.build_controller()
+    tick = [controller.update(SIDEWAYS) for _ in range(20)][-1]
+    np.testing.assert_allclose(tick.efforts, [0.0, 0.0, vented], atol=1e-9)
+    expected = robot.build_twin().equilibrium(SIDEWAYS, efforts=[0.0, 0.0, vented])
+    np.testing.assert_allclose(tick.tip, expected.tip, atol=1e-6)
+    assert np.linalg.norm(expected.tip - robot.build_twin().equilibrium(SIDEWAYS).tip) > 5e-5
+
+
 @pytest.mark.parametrize(
     ("change", "face", "message"),
     [

@@ -107,10 +107,12 @@ class Inverse:
         limits: of efforts and coordinates.
         names: (a,) of the actuators, for `active_limits`.
         posture: further goals for a tip target; None: none.
+        free: (a,) efforts of actuators that are let go, such as of chambers that are vented above the ambient pressure
+            [N], [Pa]; None: none.
 
     Raises:
-        InputError: names or limits are for another number of actuators than the twin has, or limits contradict each
-            other.
+        InputError: names, limits or efforts are for another number of actuators than the twin has, limits contradict
+            each other, or efforts are not finite.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class Inverse:
         limits: Sequence[Limit],
         names: Sequence[str],
         posture: Callable[[Twin, np.ndarray], list[Goal]] | None = arc_posture,
+        free: Sequence[float] | None = None,
     ):
         if len(names) != twin.actuator_count:
             raise InputError(
@@ -126,6 +129,8 @@ class Inverse:
                 "is it another robot's?"
             )
         self.twin, self.names, self.posture = twin, list(names), posture
+        free = np.zeros(twin.actuator_count) if free is None else free
+        self._free = checked_vector(free, twin.actuator_count, "efforts of free actuators")
         self.limits = checked_list(limits, Limit, "limits, such as an EffortLimit", "limits")
         still = [each for each in self.limits if not each.moves] or [Limit()]
         self._moving = [each for each in self.limits if each.moves]
@@ -504,7 +509,7 @@ class Inverse:
         self._trust.attend(None, gravity)
         self._lower, self._hurried = np.zeros(self.twin.actuator_count, dtype=bool), []
         step, correction = self._linearised(gravity, reuse)
-        return step, self._noted(self._advance(step, np.zeros(self.twin.actuator_count), correction))
+        return step, self._noted(self._advance(step, self._free, correction))
 
     def _noted(self, wanted: float) -> float:
         """What a step has asked for [m]."""

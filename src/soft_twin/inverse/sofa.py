@@ -37,5 +37,5 @@ class SofaInverse(Inverse):
         return here, self._tracked(partial(self.twin.take, move))
 
     def follow(self, gravity: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
-        here, move = self.twin.loaded_step(gravity, np.zeros(self.twin.actuator_count))
+        here, move = self.twin.loaded_step(gravity, self._free)
         return here, self._tracked(partial(self.twin.take, move))

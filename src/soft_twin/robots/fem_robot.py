@@ -271,7 +271,7 @@ class FemRobot(DrivenRobot):
             raise InputError(f"inverse of robot '{self.name}': the twin is of robot '{twin.robot}'")
         posture = arc_posture if self.description.posture == "arc" else None
         kind = SofaInverse if twin.simulator == "sofa" else Inverse
-        return kind(twin, self.limits(), self.actuator_names, posture)
+        return kind(twin, self.limits(), self.actuator_names, posture, self._free_efforts())
 
     def limits(self) -> "list[Limit]":
         """Of tensions and pressures, of displacements and volumes."""
@@ -285,6 +285,12 @@ class FemRobot(DrivenRobot):
         coordinates += [(-np.inf, np.inf)] * len(muscles)
         words = ("tension", "displacement") if cables and not chambers and not muscles else ("effort", "coordinate")
         return [EffortLimit(*np.array(efforts).T, words[0]), CoordinateLimit(*np.array(coordinates).T, words[1])]
+
+    def _free_efforts(self) -> list[float]:
+        """Tensions [N], pressures and stresses [Pa] of actuators that are let go, chambers vented, in their order."""
+        valves = self.description.valves
+        vented = 0.0 if valves is None else valves.vented
+        return [vented if name in self.chamber_names else 0.0 for name in self.actuator_names]
 
 
 def read(description: "descriptions.FemRobot", path: Path, nodes: dict[str, Any]) -> FemRobot:
