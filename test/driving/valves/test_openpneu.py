@@ -290,3 +290,22 @@ def test_pairs_that_all_move_are_told_in_turn():
     told = [line for line in port.sent.split(b"\r\n") if line.startswith(b"SC=")]
     gaps = [np.diff([i for i, line in enumerate(told) if line == select(pair)]).max() for pair in range(4)]
     assert max(gaps) <= 8
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        (b"OpenPneu2.1\r\n", r"'OpenPneu2.1\r\n'"),
+        (b"OK;Successful\nOpenPneu2.0\n", r"OpenPneu2.0\n'"),  # lines without CR
+        (b"ok;successful\r\nopenpneu2.0\r\n", r"'openpneu2.0\r\n'"),
+    ],
+)
+def test_a_device_with_another_name_is_told_what_it_says_and_what_it_should(said, heard):
+    with pytest.raises(DeviceError) as refused:
+        OpenPneuValves(Memory(said), 2, Ticking())
+    assert heard in str(refused.value) and r"expected 'OpenPneu2.0\r\n'" in str(refused.value)
+
+
+def test_a_device_that_is_silent_has_said_nothing():
+    with pytest.raises(DeviceError, match="within 2 s: check its power"):
+        OpenPneuValves(Memory(b""), 2, Ticking())

@@ -15,9 +15,11 @@ from soft_twin.driving.serial_port import SerialPort
 from soft_twin.driving.valves.openpneu_lines import (
     CONTROL,
     CONTROLS,
+    END,
     EXHAUST,
     EXHAUSTS,
     KILOPASCAL,
+    NAME,
     PAIRS,
     PAUSE,
     PAUSES,
@@ -36,6 +38,7 @@ RANGE = (-50e3, 95e3)  # [Pa]; its firmware does not control a channel beyond 10
 PATIENCE = 0.006  # [s] in a tick to wait for answers
 POLL = 0.001  # [s]
 GREETING_TIME = 2.0  # [s]
+MOST_HEARD = 40  # [bytes] that people are told of what was no greeting
 REFRESH = 3  # every so-manieth exchange tells a pair in turn, whatever it is known to hold
 ROUND = REFRESH * PAIRS  # exchanges after which control is started anew: the device may have been without power
 FROZEN, MOVED = 12, 5.0  # telegrams that say the same though a target has moved by so much [kPa]
@@ -171,11 +174,16 @@ class OpenPneuValves(Valves):
         while not self._talk.idle:
             if self._clock.monotonic() > end:
                 raise DeviceError(
-                    f"no OpenPneu answers to AT+ADDRESS within {GREETING_TIME:g} s: check its power, the port, and "
-                    f"{BAUD_RATE} baud"
+                    f"no OpenPneu answers to AT+ADDRESS within {GREETING_TIME:g} s{self._heard_instead()}: check its "
+                    f"power, the port, and {BAUD_RATE} baud"
                 )
             self._clock.sleep(POLL)
             self._listen()
+
+    def _heard_instead(self) -> str:
+        heard = self._decoder.unknown or self._decoder.unfinished
+        said, right = (each[-MOST_HEARD:].decode("latin-1") for each in (heard, NAME + END))
+        return f", but {said!a}, expected {right!a}" if heard else ""
 
     def _listen(self) -> None:
         telegrams = self._decoder.feed(self._port.read())

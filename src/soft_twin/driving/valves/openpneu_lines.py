@@ -63,17 +63,24 @@ class StreamDecoder:
         broken_telegrams: that were not ten plausible numbers.
         unknown_lines: that are no answer.
         answers: that have come since somebody took them out, oldest first.
+        unknown: the newest of the lines that are no answer, with its end; b"" if there was none.
     """
 
     def __init__(self) -> None:
         self.broken_telegrams = self.unknown_lines = 0
         self.answers: list[bytes] = []
+        self.unknown = b""
         self._rest = self._line = b""
         self._swallow = b""  # the end of line that belongs to a telegram
 
     @property
     def garbage(self) -> int:
         return self.broken_telegrams + self.unknown_lines
+
+    @property
+    def unfinished(self) -> bytes:
+        """Of an answer, what has come before its end."""
+        return self._line
 
     def feed(self, data: bytes) -> list[np.ndarray]:
         """Gauge pressures (10,) [Pa] of each telegram completed by `data`; NaN where a sensor's is none."""
@@ -100,9 +107,12 @@ class StreamDecoder:
         self.broken_telegrams += broken
         *lines, self._line = (self._line + text).split(END)
         self._line = self._line[-LONGEST_LINE:]
-        known = [line for line in lines if _ANSWER.fullmatch(line)]
-        self.answers += known
-        self.unknown_lines += sum(bool(line) for line in lines) - len(known)
+        for line in filter(None, lines):
+            if _ANSWER.fullmatch(line):
+                self.answers.append(line)
+            else:
+                self.unknown_lines += 1
+                self.unknown = line + END
 
     def _parse(self, numbers: bytes) -> np.ndarray | None:
         try:
