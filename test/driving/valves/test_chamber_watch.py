@@ -105,6 +105,25 @@ def test_a_relaxed_chamber_does_not_stand_off(four):
     assert not four.standing_off
 
 
+@pytest.mark.parametrize(
+    ("measured", "absolute"),
+    [
+        ([101e3, 101.6e3, 101.3e3, 101.2e3], True),
+        ([84e3, 84e3, 84.2e3, 84e3], True),  # in the heights
+        ([101e3, 101e3, 101e3, 0.0], False),
+        ([101e3, 101e3, 101e3, 40e3], False),
+        ([50e3] * 4, False),
+        ([150e3] * 4, False),
+    ],
+)
+def test_relaxed_chambers_that_all_have_an_atmosphere_are_asked_whether_their_sensors_are_absolute(
+    four, measured, absolute
+):
+    verdicts = [four.update(np.array(measured), np.zeros(4), DT, False) for _ in range(200)]
+    assert verdicts[-1][0] == "pressed"
+    assert verdicts[-1][1].endswith("or do the sensors read absolute pressures, not gauge ones?") is absolute
+
+
 def test_a_chamber_that_keeps_its_vacuum_though_vented_is_named_with_what_to_do():
     sucked = ChamberWatch(["left", "right"], 20e3, response=0.5, patience=1.5, lowest=np.array([-65e3, -65e3]))
     verdicts = [sucked.update(np.array([-58e3, 0.0]), np.zeros(2), DT, False) for _ in range(200)]

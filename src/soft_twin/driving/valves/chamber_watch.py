@@ -7,6 +7,7 @@ import numpy as np
 
 WEAK = 0.5  # of the tolerance: a chamber that stands so far off does its work badly
 CALM = 0.2  # [s] over which what is told is smoothed: a sensor's noise is no news
+ATMOSPHERE = (70e3, 106e3)  # [Pa] from the heights to the sea: by so much absolute pressures exceed gauge ones
 FEW = 10e3  # [Pa] less is told to a digit behind the point
 
 
@@ -78,7 +79,8 @@ class ChamberWatch:
             where = ", ".join(f"{self._names[i]} by {_in_kpa(self._said[i])} kPa" for i in over)
             return (
                 "pressed",
-                f"still under pressure though vented: {where}; close the supply and let the air out by hand",
+                f"still under pressure though vented: {where}; close the supply and let the air out by hand"
+                f"{self._absolute(over)}",
             )
         under = faulty[((deviation < 0.0) & (measured < 0.0) & (self._lowest < 0.0))[faulty]]
         if len(under) and not driven:
@@ -99,6 +101,13 @@ class ChamberWatch:
         self._off = np.where(off, self._off + known * dt, 0.0)
         weak = np.flatnonzero(self._off > self._patience)
         self.standing_off = f"{self._where(weak)}: leak, tube or sensor? Check them" if len(weak) else ""
+
+    def _absolute(self, over: np.ndarray) -> str:
+        """What else may be where chambers are `over` the vented pressure: all of them by an atmosphere."""
+        low, high = ATMOSPHERE
+        if len(over) < len(self._names) or not ((low <= self._said) & (self._said <= high)).all():
+            return ""
+        return ", or do the sensors read absolute pressures, not gauge ones?"
 
     def _verdict(self, faulty: np.ndarray, told: np.ndarray) -> tuple[str, str]:
         if not len(faulty):
