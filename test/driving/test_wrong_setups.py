@@ -89,3 +89,9 @@ def test_two_motors_with_one_id_and_swapped_phases_move_nothing_far():
 def test_a_path_is_no_address_of_a_valve_terminal(device):
     with pytest.raises(DeviceError, match=f"'{device}': an emulated one appears .* or give host or host:port"):
         open_valves("modbus", device, 1)
+
+
+@pytest.mark.parametrize("device", ["", ":502", "host:²", "host:99999"])
+def test_a_terminal_without_a_host_or_a_port_is_told_what_is_expected(device):
+    with pytest.raises(DeviceError, match=f"'{device}': expected host or host:port"):
+        open_valves("modbus", device, 2)

@@ -289,7 +289,7 @@ def open_device(
             f"no valve terminal at '{device}': an emulated one appears once its robot has started, or give host or "
             "host:port"
         )
-    if port and not (port.isdigit() and 0 < int(port) < 65536):
+    if not host or port and not (port.isdecimal() and 0 < int(port) < 65536):
         raise DeviceError(f"Modbus device '{device}': expected host or host:port, with a port of 1…65535")
 
     def connect() -> TcpPort:
