@@ -15,7 +15,7 @@ from launch.events.process import ProcessExited
 from launch.logging import get_logger
 from launch_ros.actions import Node
 
-from soft_twin.driving.valves.pressures import LONGEST_VENTING
+from soft_twin.descriptions.valve_devices import LONGEST_VENTING
 from soft_twin.errors import RunError, UsageError
 from soft_twin.resources import folder
 from soft_twin_ros.driver_names import CHAMBERS

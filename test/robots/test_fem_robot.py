@@ -297,6 +297,14 @@ def test_a_list_with_a_mistake_is_not_told_to_be_empty_too(load):
         (lambda robot: robot.pop("cables"), "robot.winches: there are winches but no cables"),
         (lambda robot: robot.pop("chambers"), "robot.valves: there are valves but no chambers"),
         (lambda robot: robot["valves"].update(vented=-5e3), "leaves out what a relaxed chamber has"),
+        (
+            lambda robot: robot["valves"].update(vent_rate=400.0),
+            r"robot.valves.vent_rate: 400 Pa/s takes 75 s from the farthest limit: expected at least 500 Pa/s",
+        ),
+        (
+            lambda robot: robot["valves"].update(acceleration=5e4),
+            r"valves.acceleration: 50000 Pa/s² takes 4 s to stop from 200000 Pa/s: expected at least 200000 Pa/s²",
+        ),
         (lambda robot: robot["valves"].update(backend="dac_board"), "pressure: 0…30000 Pa is not within what valves"),
         (lambda robot: robot["valves"].update(backend="balloon"), "'balloon' is none of openpneu, dac_board, modbus"),
         (lambda robot: robot["chambers"][0].update(channel=1), r"chambers: channels \[1\] are not 0…0"),

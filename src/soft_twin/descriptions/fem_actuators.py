@@ -18,7 +18,7 @@ from soft_twin.descriptions.kinds_of_value import (
     mistake,
 )
 from soft_twin.descriptions.part import Part
-from soft_twin.descriptions.valve_devices import VALVE_DEVICES
+from soft_twin.descriptions.valve_devices import LONGEST_BRAKING, LONGEST_VENTING, VALVE_DEVICES
 from soft_twin.descriptions.winches import Winches
 
 LEAST_PRESSURE = 100.0  # [Pa] that a chamber may have: less is one in kilopascals or bars
@@ -137,13 +137,13 @@ class Valves(Part):
     )
 
     def check_chambers(self, chambers: Sequence[Chamber]) -> None:
-        """Raise a mistake where a relaxed chamber would be beyond its limits, or the device has no such
-        pressures or places."""
+        """Raise a mistake where a relaxed chamber would be beyond its limits, the device has no such pressures or
+        places, or rates leave chambers too slow."""
         device = VALVE_DEVICES[self.backend]
         if len(chambers) > device.most:
             raise mistake(f"{len(chambers)} chambers are more than {self.backend} has, {device.most}", "chambers")
-        for i, chamber in enumerate(chambers):
-            low, high = chamber.pressure
+        limits = [chamber.pressure for chamber in chambers]
+        for i, (low, high) in enumerate(limits):
             if not low <= self.vented <= high:
                 words = f"{low:g}…{high:g} Pa leaves out what a relaxed chamber has, valves.vented, {self.vented:g} Pa"
                 raise mistake(words, "chambers", i, "pressure")
@@ -153,9 +153,24 @@ class Valves(Part):
                     f"{device.lowest:g}…{device.highest:g} Pa"
                 )
                 raise mistake(words, "chambers", i, "pressure")
+        self._check_rates(max(max(high - self.vented, self.vented - low) for low, high in limits))
         given = sorted(chamber.channel for chamber in chambers if chamber.channel is not None)
         if len(given) == len(chambers) and given != list(range(len(given))):
             raise mistake(f"channels {given} are not 0…{len(given) - 1}, one for each chamber", "chambers")
+
+    def _check_rates(self, farthest: float) -> None:
+        """Raise a mistake where a chamber is not vented from its `farthest` limit [Pa], or brought to a standstill, in
+        a sane time."""
+        if farthest > self.vent_rate * LONGEST_VENTING:
+            words = f"{self.vent_rate:g} Pa/s takes {farthest / self.vent_rate:.0f} s from the farthest limit"
+            raise mistake(f"{words}: expected at least {farthest / LONGEST_VENTING:g} Pa/s", "valves", "vent_rate")
+        fastest = max(self.rate, self.vent_rate)
+        if fastest > self.acceleration * LONGEST_BRAKING:
+            words = (
+                f"{self.acceleration:g} Pa/s² takes {fastest / self.acceleration:.2g} s to stop from {fastest:g} Pa/s"
+            )
+            least = f"expected at least {fastest / LONGEST_BRAKING:g} Pa/s²"
+            raise mistake(f"{words}: {least}", "valves", "acceleration")
 
 
 def check_cable(cable: Part) -> None:

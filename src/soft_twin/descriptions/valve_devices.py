@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+LONGEST_VENTING = 60.0  # [s] that a relaxed chamber may take
+LONGEST_BRAKING = 1.0  # [s] that one that fills may take to a standstill
+
 
 class ValveDevice(NamedTuple):
     """Lowest and highest gauge pressure that a device can be told [Pa], and how many chambers it has valves for."""

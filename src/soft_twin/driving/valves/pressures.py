@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.descriptions.valve_devices import LONGEST_BRAKING, LONGEST_VENTING
 from soft_twin.driving.limits import CommandLimiter, Quantity
 from soft_twin.errors import DescriptionError
 
 VACUUM, HIGHEST = -101_325.0, 2e6  # [Pa] gauge, of any chamber
-LONGEST_VENTING = 60.0  # [s]
-LONGEST_BRAKING = 1.0  # [s]
 
 
 @dataclass(frozen=True)
