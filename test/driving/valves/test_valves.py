@@ -6,10 +6,12 @@ import time
 import numpy as np
 import pytest
 
+from soft_twin.descriptions.drives import ValveDrive
+from soft_twin.descriptions.valve_devices import VALVE_DEVICES
 from soft_twin.driving.valves.modbus_vacuum import ModbusVacuumValves
 from soft_twin.driving.valves.modbus_valves import ModbusValves
 from soft_twin.driving.valves.pressures import ChamberLimits
-from soft_twin.driving.valves.valve_driver import ValveDriver
+from soft_twin.driving.valves.valve_driver import ValveDriver, checked_limits
 from soft_twin.driving.valves.valves import BACKENDS, open_valves
 from soft_twin.emulation.dac_board import EmulatedDacBoard
 from soft_twin.emulation.modbus_terminal import EmulatedModbusTerminal
@@ -233,6 +235,24 @@ def test_names_and_limits_must_fit_the_valves(backend, valves):
         ValveDriver(["only one"], limits, valves)
     with pytest.raises(DescriptionError, match="reach"):
         ValveDriver(["a", "b", "c", "d"], ChamberLimits((0.0, 1.9e6), 1e6, 1e6), valves)
+
+
+@pytest.mark.parametrize("backend", VALVE_DEVICES)
+def test_what_a_kind_of_valves_cannot_be_told_is_refused_before_any_device_is_opened(backend):
+    lowest, highest, most = VALVE_DEVICES[backend]
+
+    def drive(low, high, count):
+        vented = min(max(low, 0.0), high)
+        names = [f"chamber_{i}" for i in range(count)]
+        return ValveDrive(backend, names, range(count), low, high, 2e5, 1e5, vented, 4e6)
+
+    checked_limits(drive(lowest, highest, most))
+    with pytest.raises(DescriptionError, match="these valves reach"):
+        checked_limits(drive(lowest, highest + 1e3, 1))
+    with pytest.raises(DescriptionError, match="these valves reach"):
+        checked_limits(drive(lowest - 1e3, highest, 1))
+    with pytest.raises(DescriptionError, match=f"{most + 1} chambers are more than {backend} has, {most}"):
+        checked_limits(drive(lowest, highest, most + 1))
 
 
 class Line:

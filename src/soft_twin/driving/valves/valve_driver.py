@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from soft_twin.descriptions.drives import ValveDrive
+from soft_twin.descriptions.valve_devices import VALVE_DEVICES
 from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.driving.states import State
@@ -37,9 +38,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         if len(names) != valves.count:
             raise DescriptionError(f"{len(names)} chambers on {valves.count} valves: name one chamber for each")
         limits.require_fit(valves.count)
-        low, high = valves.range
-        if not (low <= limits.lowest.min() and limits.highest.max() <= high):
-            raise DescriptionError(f"pressure limits {limits.words}: these valves reach {low:g}…{high:g} Pa")
+        _require_reach(limits, *valves.range)
         tellable = valves.rounded_inwards(limits.lowest, limits.highest)
         if not (tellable[0] < tellable[1]).all():
             raise DescriptionError(
@@ -111,23 +110,28 @@ def checked_limits(drive: ValveDrive) -> ChamberLimits:
     """The limits of its chambers, in the order of their channels: what can be told before any device is opened.
 
     Raises:
-        DescriptionError: there is no such backend, two chambers have one name, one has none, or the limits are not
-            sane.
+        DescriptionError: there is no such backend, it has fewer chambers, two of these have one name, one has none, or
+            the limits are not sane or lie outside what the backend's valves can be told.
     """
     require_backend(drive.backend)
+    lowest, highest, most = VALVE_DEVICES[drive.backend]
     names = drive.names_by_channel
+    if len(names) > most:
+        raise DescriptionError(f"{len(names)} chambers are more than {drive.backend} has, {most}")
     if len(set(names)) < len(names):
         raise DescriptionError(f"chambers {names}: two of one name")
     if not all(name.strip() for name in names):
         raise DescriptionError(f"chambers {names}: one has no name")
-    return ChamberLimits(drive.limits_by_channel, drive.rate, drive.vent_rate, drive.vented, drive.acceleration)
+    limits = ChamberLimits(drive.limits_by_channel, drive.rate, drive.vent_rate, drive.vented, drive.acceleration)
+    _require_reach(limits, lowest, highest)
+    return limits
 
 
 def open_valve_driver(drive: ValveDrive, device: str) -> ValveDriver:
     """A driver of these chambers, in the order of their channels, on a device of its own; see valves for devices.
 
     Raises:
-        DescriptionError: see `checked_limits`, or the limits lie outside the valves' range.
+        DescriptionError: see `checked_limits` and ValveDriver.
         DeviceError: the device is not there, or does not answer.
     """
     limits, names = checked_limits(drive), drive.names_by_channel
@@ -137,3 +141,9 @@ def open_valve_driver(drive: ValveDrive, device: str) -> ValveDriver:
     except DescriptionError:
         valves.release()
         raise
+
+
+def _require_reach(limits: ChamberLimits, low: float, high: float) -> None:
+    """Raises DescriptionError: limits outside of what valves can be told, `low`…`high` [Pa]."""
+    if not (low <= limits.lowest.min() and limits.highest.max() <= high):
+        raise DescriptionError(f"pressure limits {limits.words}: these valves reach {low:g}…{high:g} Pa")
