@@ -39,6 +39,7 @@ from soft_twin.inverse.goals import DirectionGoal, EffortGoal
 from soft_twin.inverse.plate import AXIS, FemPlate
 from soft_twin.inverse.plate_sight import Sight
 from soft_twin.mechanics.actuators.cables import PRESLIDING
+from soft_twin.twins.base import Linearisation
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.plate_orientation import axis_at
@@ -275,14 +276,21 @@ class PayloadObserver:
     def _predict(self, gravity: np.ndarray, tensions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Bend (2,) of the twin under these tensions near that bend, and its slopes by s, m and μ (2, 3) and by the
         tensions (2, c); None where the lengths of its cables hold it, and no tensions would."""
-        angles, found = self._angles(), []
-        for change in np.vstack([np.zeros(3), np.diag(PROBES)]):
-            found.append(self._bend_under(*self._loads(gravity, tensions, self._state + change, angles)))
-            if found[-1] is None:
+        angles, changes = self._angles(), np.vstack([np.zeros(3), np.diag(PROBES)])
+        here, *probed = [self._loads(gravity, tensions, self._state + change, angles) for change in changes]
+        steps = []
+        for loads, mass, _ in (*probed[:2], here):  # friction changes nothing but tensions
+            self.plate.bear(loads, mass)
+            steps.append(self.plate.twin.linearise(loads))
+            if not steps[-1].definite:
                 return None
-        (now, by_tension), *there = found
-        slopes = (np.column_stack([bend for bend, _ in there]) - now[:, None]) / PROBES
-        return now, slopes, by_tension * self._state[0]
+        softer, heavier, step = steps
+        (*_, pull), (*_, of_softer), (*_, of_heavier), (*_, of_rubbed) = here, *probed
+        there = [self._bend(*each) for each in ((softer, of_softer), (heavier, of_heavier), (step, of_rubbed))]
+        pulled = [self._bend(step, each) for each in pull + PROBED * np.eye(len(pull))]
+        now = self._bend(step, pull)
+        slopes = (np.column_stack(there) - now[:, None]) / PROBES
+        return now, slopes, (np.column_stack(pulled) - now[:, None]) / PROBED * self._state[0]
 
     def _loads(
         self, gravity: np.ndarray, tensions: np.ndarray, state: np.ndarray, angles: np.ndarray
@@ -298,21 +306,12 @@ class PayloadObserver:
         twin = self.plate.twin
         return np.concatenate([part.cables.first_turns(twin.points) for part in twin.actuators.parts])
 
-    def _bend_under(
-        self, gravity: np.ndarray, mass: float, tensions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """(2,) bend after one linearised step, which is not taken, and its slopes (2, c) by the tensions; None where
-        the twin would not stand under them."""
+    def _bend(self, step: Linearisation, tensions: np.ndarray) -> np.ndarray:
+        """(2,) bend after a linearised step, which is not taken, under tensions (c,)."""
         twin, frame = self.plate.twin, self.plate.frame
-        self.plate.bear(gravity, mass)
-        step = twin.linearise(gravity)
-        if not step.definite:
-            return None
         axis = frame.rotation(twin)[:, 2]
-        pulled = np.vstack([tensions, tensions + PROBED * np.eye(len(tensions))])
-        turns = [frame.turn(twin, step.free_step + step.step_per_effort @ each) for each in pulled]
-        now, *there = (np.array(bend_of(*pitch_roll_of(axis + np.cross(turn, axis)))) for turn in turns)
-        return now, (np.column_stack(there) - now[:, None]) / PROBED
+        turn = frame.turn(twin, step.free_step + step.step_per_effort @ tensions)
+        return np.array(bend_of(*pitch_roll_of(axis + np.cross(turn, axis))))
 
     def _learn(
         self,
