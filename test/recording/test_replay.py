@@ -93,6 +93,37 @@ def _record(path, robot, estimates, ticks, warmth=SAMPLES, reset=RESET):
     return recorder.writer.path
 
 
+def record_two_kinds(path, robot):
+    """What the nodes would have said of a robot of cables and chambers; ticks of valid samples. The second half
+    compensates."""
+    estimator, controller, recorder = (
+        GravityEstimator(robot.mounting),
+        robot.build_controller(),
+        Recorder(path, "finger"),
+    )
+    target = tuple(robot.build_twin().equilibrium((0.0, 0.0, -9.81), efforts=[1.0, 0.5, 12e3]).tip)
+    controller.set_target(target)
+    ticks = []
+    for i in range(80, 240):
+        estimate = estimator.update(ImuSample(seconds(i), *imu(i), np.nan))
+        _record_sample(recorder, i, estimate)
+        if i % 5 or not estimate.valid:
+            continue
+        controller.enable(i >= 160)
+        tick = controller.update(estimate.gravity_in_base)
+        ticks.append(tick)
+        told = {"actuators": robot.actuator_names, "coordinates": list(tick.coordinates), "efforts": list(tick.efforts)}
+        status = solver_status(tick.duration, target=target, compensating=tick.compensating, **told)
+        recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", 0.01 * i, status)
+        if tick.compensating:
+            cables = joints(robot.cable_names, tick.coordinates[:2], tick.efforts[:2])
+            recorder.add("cables/command", "sensor_msgs/msg/JointState", 0.01 * i, cables)
+            air = {"names": robot.chamber_names, "pressures": list(tick.efforts[2:])}
+            recorder.add("chambers/command", "soft_twin_msgs/msg/Pressures", 0.01 * i, air)
+    recorder.close()
+    return ticks
+
+
 def _record_sample(recorder, i, estimate):
     rates, force = imu(i)
     nothing = {"orientation": {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}}
@@ -167,6 +198,24 @@ def test_twice_in_a_row_is_the_same_to_the_bit(path, result, robot, capsys):
     printed = capsys.readouterr().out
     assert result.digest in printed
     assert "cables/command [mm]" in printed
+
+
+def test_chambers_are_replayed_beside_cables(tmp_path):
+    finger = load_robot("finger")
+    ticks = record_two_kinds(tmp_path / "run.mcap", finger)
+    result = replay(tmp_path / "run.mcap", finger)
+    commands = [tick.compensating for tick in ticks]
+    assert 5 < sum(commands) < len(commands) - 5 and result.compensating.tolist() == commands
+    np.testing.assert_array_equal(result.pressures, [tick.efforts[2:] for tick in ticks])
+    np.testing.assert_array_equal(result.tensions, [tick.efforts[:2] for tick in ticks])
+    np.testing.assert_array_equal(result.displacements, [tick.coordinates[:2] for tick in ticks])
+    assert np.abs(result.pressures[-1]).max() > 100.0 and result.rotor_counts.shape == (len(ticks), 2)
+    assert [row.what for row in result.comparisons] == ["gravity", "cables/command", "chambers/command"]
+    assert [row.largest for row in result.comparisons] == pytest.approx([0.0, 0.0, 0.0], abs=1e-5)
+    assert {row.what: row.unit for row in result.comparisons}["chambers/command"] == "kPa"
+    before = result.digest
+    result.pressures[-1, 0] = np.nextafter(result.pressures[-1, 0], np.inf)
+    assert result.digest != before
 
 
 def test_the_digest_sees_the_last_bit(result):

@@ -3,7 +3,7 @@
 import argparse
 
 from soft_twin.recording.replay import replay, table
-from soft_twin.recording.robots import cable_robot, recorded_robot
+from soft_twin.recording.robots import recorded_robot, replayed_robot
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    robot = cable_robot(recorded_robot(arguments.recording, arguments.robot, arguments.namespace))
+    robot = replayed_robot(recorded_robot(arguments.recording, arguments.robot, arguments.namespace))
     result = replay(arguments.recording, robot, arguments.namespace)
     print(table(result))
     print(f"{len(result.gravity)} samples, {len(result.stamp)} solves, SHA-256 of the outputs {result.digest}")

@@ -1,9 +1,9 @@
 """A recorded run once more through the library, without middleware: the same outputs, to the bit, every time.
 
 In goes what the sensors said (`imu/data_raw`, `imu/temperature`), from `solver/status` at which samples the twin was
-solved, for which target, and whether the cables were commanded, and when filter and twin were reset (`gravity/reset`,
-`twin/reset`). Out come gravity, cable displacements and the motors' angles, to be compared with those that were
-recorded. Nothing in it looks at a clock.
+solved, for which target, and whether the actuators were commanded, and when filter and twin were reset
+(`gravity/reset`, `twin/reset`). Out come gravity, cable displacements and the motors' angles, and the pressures of
+chambers, to be compared with those that were recorded. Nothing in it looks at a clock.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from soft_twin.sensing.imu_calibration import calibration_beside
 from soft_twin.sensing.samples import ImuSample
 
 INPUTS = ("imu/data_raw", "imu/temperature", "solver/status", "gravity/reset", "twin/reset")
-OUTPUTS = ("gravity", "cables/command", "twin/tip")
+OUTPUTS = ("gravity", "cables/command", "chambers/command", "twin/tip")
 MOST_BACK = 0.01  # share of samples that may be stamped before the one before them
 SAME_STAMP = 1000  # [ns] a stamp that went through a float is off by up to 0.2 µs
 
@@ -74,10 +74,11 @@ class ReplayResult:
         gravity: (n, 3) in base_link [m/s²].
         heater_duty: (n,) 0…1.
         stamp: (m,) int64 [ns since the epoch] of the solves.
-        compensating: (m,) whether the displacements are commands.
+        compensating: (m,) whether displacements and pressures are commands.
         tip: (m, 3) the twin's tip, base_link [m].
         displacements, tensions: (m, c) [m], [N].
         rotor_counts: (m, c) encoder counts that the motors are sent to.
+        pressures: (m, h) of the chambers [Pa].
         left_out: solves of the recording without a valid gravity at their stamp.
         comparisons: with what was recorded.
         calibration: which one of the IMU was taken, in words; empty where an estimator was given.
@@ -92,6 +93,7 @@ class ReplayResult:
     displacements: np.ndarray
     tensions: np.ndarray
     rotor_counts: np.ndarray
+    pressures: np.ndarray
     left_out: int
     comparisons: tuple[Comparison, ...]
     calibration: str = ""
@@ -110,6 +112,7 @@ class ReplayResult:
             self.displacements,
             self.tensions,
             self.rotor_counts,
+            self.pressures,
         ):
             whole.update(np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes())
         return whole.hexdigest()
@@ -126,7 +129,7 @@ def replay(
 
     Args:
         path: of the recording.
-        robot: the robot that was run; it has cables alone.
+        robot: the robot that was run; cables and chambers drive it, and no muscles.
         namespace: of the robot's topics; see `recorded_namespace`.
         estimator, controller: fresh ones to use instead of those that the robot's nodes would make.
 
@@ -145,7 +148,9 @@ def replay(
             f"'{path}' cannot be replayed: {len(estimates)} of its {len(series['imu/data_raw'])} samples give a valid "
             f"gravity, and none of its {len(series['solver/status'])} solves is of one of them"
         )
-    displacements = _rows(solves, "displacements", (len(robot.cable_names),))
+    cables, count = len(robot.cable_names), len(robot.actuator_names)
+    coordinates, efforts = (_rows(solves, name, (count,)) for name in ("coordinates", "efforts"))
+    displacements = coordinates[:, :cables]
     outputs = {
         "gravity_stamp": np.array([stamp for stamp, _ in estimates], dtype=np.int64),
         "gravity": np.array([estimate.gravity_in_base for _, estimate in estimates]).reshape(-1, 3),
@@ -154,8 +159,9 @@ def replay(
         "compensating": np.array([compensating for _, compensating, _ in solves], dtype=bool),
         "tip": _rows(solves, "tip", (3,)),
         "displacements": displacements,
-        "tensions": _rows(solves, "tensions", (len(robot.cable_names),)),
-        "rotor_counts": np.asarray(Winch(robot.winches.winch).rotor_counts(displacements)),
+        "tensions": efforts[:, :cables],
+        "rotor_counts": np.asarray(Winch(robot.winches.winch).rotor_counts(displacements)) if cables else displacements,
+        "pressures": efforts[:, cables:],
     }
     left_out = len(series["solver/status"]) - len(solves)
     return ReplayResult(**outputs, left_out=left_out, comparisons=_compare(series, outputs), calibration=in_words)
@@ -348,6 +354,7 @@ def _compare(series: dict[str, Series], outputs: dict[str, np.ndarray]) -> tuple
         ("gravity", "vector", "deg", outputs["gravity_stamp"], outputs["gravity"], _degrees_between),
         ("twin/tip", "position", "mm", outputs["stamp"], outputs["tip"], _millimetres_between),
         ("cables/command", "position", "mm", outputs["stamp"][sent], outputs["displacements"][sent], _largest_mm),
+        ("chambers/command", "pressures", "kPa", outputs["stamp"][sent], outputs["pressures"][sent], _largest_kpa),
     )
     return tuple(
         _compared(topic, unit, series[topic], series[topic][name], stamps, values, distance)
@@ -375,3 +382,7 @@ def _millimetres_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _largest_mm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return 1e3 * np.max(np.abs(a - b), axis=1, initial=0.0)
+
+
+def _largest_kpa(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return 1e-3 * np.max(np.abs(a - b), axis=1, initial=0.0)

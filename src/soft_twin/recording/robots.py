@@ -80,14 +80,14 @@ def recorded_robot(path: str | Path, asked: str | None = None, namespace: str | 
     return robot
 
 
-def cable_robot(robot: Robot) -> DrivenRobot:
+def replayed_robot(robot: Robot) -> DrivenRobot:
     """The robot itself, if its runs can be replayed.
 
     Raises:
         UsageError: it is of another kind.
     """
-    if not (isinstance(robot, DrivenRobot) and robot.actuator_names == robot.cable_names):
-        raise UsageError(f"runs of '{robot.name}' are not replayed: only those of robots that cables alone drive are")
+    if not isinstance(robot, DrivenRobot) or robot.muscle_names:
+        raise UsageError(f"runs of '{robot.name}' are not replayed: only those of robots of cables and chambers are")
     return robot
 
 
