@@ -225,6 +225,14 @@ def test_limits_at_rest_or_without_an_end_are_named_where_they_bind():
     assert CoordinateLimit(0.0, 1e-12).active(["a", "b"], np.zeros(2), np.array([5e-13, 1e-12])) == ["b coordinate max"]
 
 
+def test_each_actuator_s_limit_is_called_by_its_own_word():
+    told, names = np.array([4.0, 3e4, 2.0]), ["cable", "air", "other"]
+    efforts = EffortLimit([0.0, 0.0, 0.0], [4.0, 3e4, 4.0], ["tension", "pressure", "tension"])
+    assert efforts.active(names, told, np.zeros(3)) == ["cable tension max", "air pressure max"]
+    with pytest.raises(InputError, match=r"^tension or pressure: the lower limit \[0.0, 9.0, 0.0\] is not below"):
+        EffortLimit([0.0, 9.0, 0.0], [4.0, 3.0, 4.0], ["tension", "pressure", "tension"])
+
+
 @pytest.mark.parametrize(
     ("limit", "word"),
     [

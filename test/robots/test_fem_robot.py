@@ -14,7 +14,7 @@ from soft_twin.descriptions.drives import CableLimits
 from soft_twin.descriptions.valve_devices import VALVE_DEVICES
 from soft_twin.driving.valves.valves import BACKENDS
 from soft_twin.errors import DescriptionError, InputError
-from soft_twin.inverse.goals import PositionGoal
+from soft_twin.inverse.goals import EffortGoal, PositionGoal
 from soft_twin.mesh.files import write_mesh
 from soft_twin.resources import folder
 from soft_twin.twins.finite_element import FemTwin
@@ -441,3 +441,8 @@ def test_the_emulated_robot_may_have_a_mesh_and_a_step_of_its_own(finger, twin, 
 
     with pytest.raises(DescriptionError, match=r"chambers\[0\].surface: .*'chamber 1'.*, on the mesh of 'emulated'"):
         load(full).build_emulated_model()
+
+
+def test_what_binds_is_called_tension_of_a_cable_and_pressure_of_a_chamber():
+    solution = soft_twin.load_robot("finger").build_inverse().solve(DOWN, goals=[EffortGoal([100.0, 2.0, 1e6])])
+    assert solution.active_limits == ("left tension max", "air pressure max")

@@ -64,8 +64,8 @@ class EffortLimit(Limit):
     """Efforts between `low` and `high`, numbers or (a,) [N] or [Pa]. To be at the lowest binds nothing that matters
     where the goal is reached, for it is how a slack cable is; but a vacuum is nothing at rest."""
 
-    def __init__(self, low, high, word: str = "effort"):
-        """`word`: what such an effort is called.
+    def __init__(self, low, high, word: str | Sequence[str] = "effort"):
+        """`word`: what such an effort is called, or (a,) what that of each actuator is.
 
         Raises:
             InputError: the limits contradict each other.
@@ -77,19 +77,19 @@ class EffortLimit(Limit):
 
     def active(self, names, efforts, coordinates):
         margin = BINDS * np.minimum(EFFORT, self.high - self.low)
-        drawn = _named(names, (self.low < 0.0) & (efforts < self.low + margin), f"{self.word} min")
-        return drawn + _named(names, efforts > self.high - margin, f"{self.word} max")
+        drawn = _named(names, (self.low < 0.0) & (efforts < self.low + margin), self.word, "min")
+        return drawn + _named(names, efforts > self.high - margin, self.word, "max")
 
     def in_the_way(self, names, efforts, lower):
         margin = BINDS * np.minimum(EFFORT, self.high - self.low)
-        return _named(names, lower & (efforts < self.low + margin), f"{self.word} min")
+        return _named(names, lower & (efforts < self.low + margin), self.word, "min")
 
 
 class CoordinateLimit(Limit):
     """Coordinates between `low` and `high`, numbers or (a,) [m] or [m³]."""
 
-    def __init__(self, low, high, word: str = "coordinate"):
-        """`word`: what such a coordinate is called.
+    def __init__(self, low, high, word: str | Sequence[str] = "coordinate"):
+        """`word`: what such a coordinate is called, or (a,) what that of each actuator is.
 
         Raises:
             InputError: the limits contradict each other.
@@ -100,8 +100,8 @@ class CoordinateLimit(Limit):
         return _of_all(self.low, twin, self.word), _of_all(self.high, twin, self.word)
 
     def active(self, names, efforts, coordinates):
-        low = _named(names, coordinates < self.low + self._margin(self.low), f"{self.word} min")
-        return low + _named(names, coordinates > self.high - self._margin(self.high), f"{self.word} max")
+        low = _named(names, coordinates < self.low + self._margin(self.low), self.word, "min")
+        return low + _named(names, coordinates > self.high - self._margin(self.high), self.word, "max")
 
     def _margin(self, limit: np.ndarray) -> np.ndarray:
         """How near coordinates are to one of the limits that is called active; 0 of one without an end."""
@@ -123,7 +123,7 @@ class _Rate(Limit):
         return last - reach, last + reach
 
     def _binding(self, names: Sequence[str], moved: np.ndarray) -> list[str]:
-        return _named(names, np.abs(moved) > (1.0 - BINDS) * self._reach, f"{self.word} rate")
+        return _named(names, np.abs(moved) > (1.0 - BINDS) * self._reach, self.word, "rate")
 
 
 class EffortRate(_Rate):
@@ -172,7 +172,7 @@ def together(intervals: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.nda
     return low, high
 
 
-def _of_all(value: np.ndarray, twin: Twin, word: str) -> np.ndarray:
+def _of_all(value: np.ndarray, twin: Twin, word: str | Sequence[str]) -> np.ndarray:
     """(a,) a limit of each actuator.
 
     Raises:
@@ -180,11 +180,13 @@ def _of_all(value: np.ndarray, twin: Twin, word: str) -> np.ndarray:
     """
     count = twin.actuator_count
     if value.ndim and value.shape != (count,):
-        raise InputError(f"{word}: limits {value.tolist()} are for {value.size} actuators, the body has {count}")
+        found = f"limits {value.tolist()} are for {value.size} actuators"
+        raise InputError(f"{_in_one(word)}: {found}, the body has {count}")
     return np.broadcast_to(value, (count,))
 
 
-def _interval(low, high, word: str) -> tuple[np.ndarray, np.ndarray]:
+def _interval(low, high, word: str | Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    word = _in_one(word)
     low, high = (checked_numbers(each, "a number, or one of each actuator", f"{word}'s limit") for each in (low, high))
     if not np.all(low < high):
         raise InputError(f"{word}: the lower limit {low.tolist()} is not below the upper {high.tolist()}")
@@ -198,5 +200,12 @@ def _positive(value, word: str) -> np.ndarray:
     return value
 
 
-def _named(names: Sequence[str], binds: np.ndarray, what: str) -> list[str]:
-    return [f"{names[i]} {what}" for i in np.flatnonzero(binds)] if binds.any() else []
+def _in_one(word: str | Sequence[str]) -> str:
+    """What efforts or coordinates of all actuators are called: one word, or each that there is."""
+    return word if isinstance(word, str) else " or ".join(dict.fromkeys(word))
+
+
+def _named(names: Sequence[str], binds: np.ndarray, word: str | Sequence[str], end: str) -> list[str]:
+    if not binds.any():
+        return []
+    return [f"{names[i]} {word if isinstance(word, str) else word[i]} {end}" for i in np.flatnonzero(binds)]

@@ -283,8 +283,12 @@ class FemRobot(DrivenRobot):
         efforts = tensions + [chamber.pressure for chamber in chambers] + [muscle.stress for muscle in muscles]
         coordinates = [cable.displacement for cable in cables] + [chamber.volume for chamber in chambers]
         coordinates += [(-np.inf, np.inf)] * len(muscles)
-        words = ("tension", "displacement") if cables and not chambers and not muscles else ("effort", "coordinate")
-        return [EffortLimit(*np.array(efforts).T, words[0]), CoordinateLimit(*np.array(coordinates).T, words[1])]
+        counts = (len(cables), len(chambers), len(muscles))
+        called = np.repeat([("tension", "displacement"), ("pressure", "volume"), ("stress", "contraction")], counts, 0)
+        return [
+            EffortLimit(*np.array(efforts).T, called[:, 0].tolist()),
+            CoordinateLimit(*np.array(coordinates).T, called[:, 1].tolist()),
+        ]
 
     def _free_efforts(self) -> list[float]:
         """Tensions [N], pressures and stresses [Pa] of actuators that are let go, chambers vented, in their order."""
