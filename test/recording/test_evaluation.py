@@ -51,6 +51,16 @@ def test_each_inclination_that_is_held_is_a_pose_once(evaluation):
     assert starts == pytest.approx([2.0, 6.0, 10.0, 14.0, 18.0], abs=0.15)
 
 
+def test_inclinations_that_are_close_together_are_poses_of_their_own(tmp_path, robot, monkeypatch):
+    angles = (90.0, 10.0, 7.0, 90.0, 4.0, 2.0, 90.0)
+    monkeypatch.setattr(synthetic_run, "ANGLES", angles)
+    synthetic_run.write(tmp_path / "run.mcap")
+    poses = evaluate(tmp_path / "run.mcap", robot).poses
+    for name in ("without", "with"):
+        found = [np.degrees(pose.stands[name].inclination) for pose in poses]
+        assert found == pytest.approx([10.0, 7.0, 90.0, 4.0, 2.0], abs=0.01)
+
+
 @pytest.mark.parametrize("name", ["without", "with"])
 def test_errors_and_tilts_are_those_of_the_body(evaluation, name):
     for found in evaluation.poses:

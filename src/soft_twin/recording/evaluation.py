@@ -35,6 +35,8 @@ SETTLED = 0.5  # [s] at the end of a hold that its values are taken from
 STILL = np.radians(0.5)  # [rad/s] a base that turns slower is held
 SHORTEST_HOLD = 0.4  # [s]
 WAITING = 0.5  # of the longest hold between moves: what is shorter, at a pass's ends, is none
+SAME = np.radians(1.0)  # between inclinations of a pass that are one
+NEAR = np.radians(5.0)  # between those of two passes that may be one attitude
 WINDOW = 2.0  # [s] length of the windows that a run without holds is cut into
 MOST_WINDOWS = 12
 SLOW = 0.98  # an emulated robot with a pace below this did not keep up with real time
@@ -375,23 +377,28 @@ def _at(curve: Curve, time: float) -> np.ndarray:
 
 
 def _paired_by_inclination(first: list[Stand], second: list[Stand]) -> tuple[HeldAttitude, ...]:
+    """Of those near each other, each with the nearest of the other pass that has none nearer."""
     first, second = _without_repetition(first), _without_repetition(second)
-    poses = []
-    for stand in first:
-        mates = [other for other in second if abs(other.inclination - stand.inclination) < np.radians(5.0)]
-        poses.append(HeldAttitude({s.interval.name: s for s in (stand, *mates[:1])}))
-    paired = [pose.stands["with"] for pose in poses if "with" in pose.stands]
-    return (*poses, *(HeldAttitude({"with": stand}) for stand in second if not any(stand is other for other in paired)))
+    apart = np.abs(np.subtract.outer([each.inclination for each in first], [each.inclination for each in second]))
+    mates: dict[int, Stand] = {}
+    for row, column in enumerate(apart.argmin(axis=1)) if apart.size else ():
+        if apart[row, column] < NEAR and apart[:, column].argmin() == row:
+            mates[row] = second[column]
+    rows = [[stand, *([mates[row]] if row in mates else [])] for row, stand in enumerate(first)]
+    rows += [[stand] for stand in second if not any(stand is mate for mate in mates.values())]
+    return tuple(HeldAttitude({stand.interval.name: stand for stand in row}) for row in rows)
 
 
 def _without_repetition(stands: list[Stand]) -> list[Stand]:
     """Stands of one pass, each inclination once: not the waiting before its first or after its last move."""
-    kept: dict[int, Stand] = {}
+    kept: list[Stand] = []
     for place, stand in enumerate(stands):
-        key = round(np.degrees(stand.inclination) / 5.0)
-        if key not in kept or 0 < place < len(stands) - 1:
-            kept[key] = stand
-    return sorted(kept.values(), key=lambda stand: stand.interval.start)
+        same = [i for i, other in enumerate(kept) if abs(other.inclination - stand.inclination) < SAME]
+        if not same:
+            kept.append(stand)
+        elif 0 < place < len(stands) - 1:
+            kept[same[0]] = stand
+    return sorted(kept, key=lambda stand: stand.interval.start)
 
 
 def _paired_by_index(first: list[Stand], second: list[Stand]) -> tuple[HeldAttitude, ...]:
