@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 from known_release import DT, GRAVITY, STEPS, TRUTH, UP
 
 from soft_twin.app.cli import main
@@ -94,6 +95,34 @@ def test_a_recording_that_says_it_is_of_another_robot_is_refused(record):
 def test_a_tip_that_begins_elsewhere_than_the_twins_is_refused(robot, release, tips, says):
     with pytest.raises(RecordingError, match=says):
         tune(robot.path, replace(release, tips=tips(release.tips)), dt=DT, simulations=1)
+
+
+def test_the_tip_of_a_robot_is_where_its_description_has_it(tmp_path):
+    corner = np.array([0.007, -0.007, 0.055])  # a node, halfway up
+    beam = {
+        "name": "beam",
+        "kind": "fem",
+        "body": {
+            "mesh": {"voxels": {"cells": [1, 1, 2], "size": [0.014, 0.014, 0.11], "element": "hex20r"}},
+            "materials": [{"model": "corotational", "young_modulus": 3e5, "poisson_ratio": 0.45, "density": 1100.0}],
+            "damping": {"rayleigh_mass": 0.5, "rayleigh_stiffness": 0.1},
+            "clamped": "base",
+        },
+        "cables": [
+            {"name": "pull", "start": [0.0, 0.0, 0.0], "end": [0.0, 0.0, 0.11], "stiffness": 5e3}
+            | {"tension": [0.0, 4.0], "displacement": [-0.02, 0.02]}
+        ],
+        "frames": {"tip": {"point": corner.tolist()}},
+        "target": {"tip": [0.0, 0.0, 0.08]},
+    }
+    path = tmp_path / "beam.yaml"
+    path.write_text(yaml.safe_dump({"robot": beam}))
+    held = Release(DT * np.arange(STEPS + 1), np.tile(corner, (STEPS + 1, 1)), GRAVITY)
+    twin = released_twin(path, held, DT)
+    tips = twin.positions()[:, 0]
+    node = np.argmin(np.linalg.norm(twin.model.body.mesh.nodes - corner, axis=1))
+    np.testing.assert_allclose(tips[-1], twin.integrator.pose.points[node], atol=1e-12)
+    assert np.linalg.norm(tips[-1] - corner) > 2e-3
 
 
 def test_a_tip_that_is_seen_too_late_is_refused(robot, release):

@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
-from soft_twin.mechanics.sections import section_weights
 from soft_twin.mesh.elements import Element
 from soft_twin.mesh.embedding import natural_coordinates
 from soft_twin.mesh.mesh import Mesh
@@ -37,10 +36,10 @@ class Markers:
         self._weights: csr_matrix = coo_matrix((weights.ravel(), (rows, mesh.cells[cells].ravel())), shape).tocsr()
 
     @classmethod
-    def of_section(cls, mesh: Mesh, z: float) -> "Markers":
-        """One in the centre of the cross section at z [m], as a frame with a `section` has it."""
+    def weighted(cls, mesh: Mesh, weights: np.ndarray) -> "Markers":
+        """One at the mean of the nodes by weights (n,), as a robot's named place has it."""
         made = cls.__new__(cls)
-        made._weights = csr_matrix(section_weights(mesh, z))
+        made._weights = csr_matrix(weights)
         made.rest, made.offsets = made._weights @ mesh.nodes, np.zeros((1, 3))
         return made
 

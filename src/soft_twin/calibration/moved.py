@@ -118,5 +118,5 @@ def moved_twin(path: Path, release: Release, dt: float) -> Moved:
         "stiffness_damping": Attribute(integrator, "stiffness_damping"),
         FRICTION: Attribute(cables[0], "friction"),
     }
-    tip = tip_of(integrator.model.body.mesh, release)
+    tip = tip_of(robot, integrator.model.body, release)
     return Moved(integrator, wound, release.gravity, tip, release.at_steps(dt), parameters)

@@ -14,8 +14,8 @@ from soft_twin.calibration.experiments import Released
 from soft_twin.calibration.markers import Markers
 from soft_twin.calibration.release import Release
 from soft_twin.errors import RecordingError, UsageError
+from soft_twin.mechanics.body import Body
 from soft_twin.mechanics.loads import Gravity
-from soft_twin.mesh.mesh import Mesh
 from soft_twin.robots import load_robot
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.solvers.derivatives.parameters import Attribute, Density, Elastic, Parameter
@@ -40,22 +40,22 @@ def released_twin(path: Path, release: Release, dt: float) -> Released:
         UsageError: the robot is not a body of one material.
         RecordingError: the recorded tip does not begin where the twin's does.
     """
-    integrator, parameters, values = _built(path, path.read_bytes(), dt)
+    robot, integrator, parameters, values = _built(path, path.read_bytes(), dt)
     model = integrator.model
     next(force for force in model.forces if isinstance(force, Gravity)).vector = release.gravity
-    twin = Released(integrator, tip_of(model.body.mesh, release), release.at_steps(dt), parameters)
+    twin = Released(integrator, tip_of(robot, model.body, release), release.at_steps(dt), parameters)
     twin.set(values)
     return twin
 
 
-def tip_of(mesh: Mesh, release: Release) -> Markers:
-    """The centre of the section at the end of a body along +z.
+def tip_of(robot: DrivenRobot, body: Body, release: Release) -> Markers:
+    """Where a robot's frame `tip` is on a body that was built of it.
 
     Raises:
         RecordingError: a release begins elsewhere.
     """
-    (*_, low), (*_, high) = mesh.bounds
-    tip, length = Markers.of_section(mesh, float(high)), float(high - low)
+    mesh = body.mesh
+    tip, length = Markers.weighted(mesh, robot.build_frames(body)["tip"].weights(mesh)), float(mesh.size.max())
     if release.times[0] > SOON:
         raise RecordingError(
             f"the tip is seen {release.times[0]:.2g} s after the release for the first time, expected within {SOON:g} s"
@@ -148,8 +148,10 @@ def check_slack(release: Release, dt: float, coordinates: np.ndarray, names: lis
 
 
 @cache
-def _built(path: Path, _: bytes, dt: float) -> tuple["BackwardEuler", dict[str, Parameter], dict[str, float]]:
-    """The twin in motion, its parameters, and their values in the description, which has this content."""
+def _built(
+    path: Path, _: bytes, dt: float
+) -> tuple[DrivenRobot, "BackwardEuler", dict[str, Parameter], dict[str, float]]:
+    """A robot, its twin in motion, its parameters, and their values in the description, which has this content."""
     robot = load_robot(str(path))
     if not isinstance(robot, DrivenRobot):
         raise UsageError(f"'{robot.name}' is no body that could be released")
@@ -165,7 +167,7 @@ def _built(path: Path, _: bytes, dt: float) -> tuple["BackwardEuler", dict[str, 
         "mass_damping": Attribute(integrator, "mass_damping"),
         "stiffness_damping": Attribute(integrator, "stiffness_damping"),
     }
-    return integrator, parameters, {name: each.value for name, each in parameters.items()}
+    return robot, integrator, parameters, {name: each.value for name, each in parameters.items()}
 
 
 def _mm(point: np.ndarray) -> str:
