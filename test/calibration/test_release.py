@@ -50,6 +50,37 @@ def test_a_moment_of_release_by_another_clock_than_the_poses_is_refused(robot, r
         read_release(path, "slender")
 
 
+def laid(recording, release, begin):
+    """The release in a recording, from `begin` [s] on."""
+    recording.text("run/phase", begin, "released")
+    for when, tip in zip(release.times, release.tips, strict=True):
+        recording.vector("gravity", begin + when, GRAVITY)
+        recording.pose("tip/pose", begin + when, tip, UP)
+
+
+def test_a_release_ends_where_the_phase_says_something_else(robot, release, tmp_path):
+    path = tmp_path / "picked_up.mcap"
+    with SimulatedRecording(path, robot) as recording:
+        laid(recording, release, 0.0)
+        recording.text("run/phase", 1.05, "held")
+        for when in (1.1, 1.2, 1.3):
+            recording.vector("gravity", when, -GRAVITY)
+            recording.pose("tip/pose", when, release.tips[0], UP)
+    seen = read_release(path, "slender")
+    np.testing.assert_allclose(seen.tips, release.tips, atol=1e-12)
+    np.testing.assert_allclose(seen.gravity, GRAVITY, atol=1e-12)
+
+
+def test_several_releases_in_one_recording_are_refused(robot, release, tmp_path):
+    path = tmp_path / "twice.mcap"
+    with SimulatedRecording(path, robot) as recording:
+        laid(recording, release, 0.0)
+        recording.text("run/phase", 2.0, "held")
+        laid(recording, release, 3.0)
+    with pytest.raises(RecordingError, match="phase 'released' is told 2 times in it: expected a recording of one"):
+        read_release(path, "slender")
+
+
 def test_a_base_that_turns_is_refused(record):
     def turning(when):
         return 9.81 * np.array([0.0, -np.cos(0.2 * when), np.sin(0.2 * when)])

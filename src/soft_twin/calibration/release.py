@@ -114,7 +114,7 @@ class Release:
 
 def read_release(path: str | Path, namespace: str, robot: str | None = None) -> Release:
     """The release in a recording: topics `tip/pose` (a tracker's; else `truth/tip`) and `gravity`, and `cables/state`
-    where it is there, from when `run/phase` says "released", or from its start.
+    where it is there, from when `run/phase` says "released", or from its start, until it says something else.
 
     Args:
         path: of the recording.
@@ -123,7 +123,8 @@ def read_release(path: str | Path, namespace: str, robot: str | None = None) -> 
 
     Raises:
         RecordingError: a topic is missing or in another frame, there is too little after the release, the base turns in
-            it, or it says that it is of another robot, or its phases are of another clock than its poses.
+            it, or it says that it is of another robot, or its phases are of another clock than its poses, or there are
+            several releases.
     """
     _check_robot(path, robot)
     namespace = namespace.strip("/")
@@ -135,8 +136,8 @@ def read_release(path: str | Path, namespace: str, robot: str | None = None) -> 
     _check_frames(path, {prefix(namespace) + name for name in (tip, "gravity")}, {namespace, robot})
     if "run/phase" in series:
         check_clocks(path, [series[tip], series["gravity"]])
-    begin = _released(series.get("run/phase"), int(series[tip].stamp.min()))
-    times, tips = _tips(path, series[tip], begin)
+    begin, end = _released(path, series.get("run/phase"), series[tip])
+    times, tips = _tips(path, series[tip], begin, end)
     gravity = _gravity(path, series["gravity"], begin, begin + int(1e9 * times[-1]))
     cables = series.get("cables/state")
     return Release(times, tips, gravity, _wound(path, cables, begin, times), _unseen(cables, begin, times[-1]))
@@ -157,9 +158,9 @@ def _check_frames(path: str | Path, topics: set[str], owners: set[str | None]) -
             raise RecordingError(f"{path}: {topic} in frame '{one_line(frame)}', expected 'base_link'")
 
 
-def _tips(path: str | Path, tip: Series, begin: int) -> tuple[np.ndarray, np.ndarray]:
-    """Times (t,) since `begin` [ns] in order [s], and places (t, 3) [m], where a tracker has seen it."""
-    later = (tip.stamp >= begin) & np.isfinite(tip["position"]).all(axis=1)
+def _tips(path: str | Path, tip: Series, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """Times (t,) since `begin` [ns] in order [s], up to `end`, and places (t, 3) [m], where a tracker has seen it."""
+    later = (tip.stamp >= begin) & (tip.stamp <= end) & np.isfinite(tip["position"]).all(axis=1)
     times = 1e-9 * (tip.stamp[later] - begin)
     if len(times) < 3 or times.max() < SHORTEST:
         raise RecordingError(f"{path}: {len(times)} poses of the tip after the release: too few to see a motion")
@@ -210,9 +211,14 @@ def _unseen(cables: Series | None, begin: int, end: float) -> tuple[float, float
     return (max(0.0, float(edges[gaps[0]])), min(end, float(edges[gaps[0] + 1]))) if len(gaps) else None
 
 
-def _released(phases: Series | None, otherwise: int) -> int:
-    """[ns]"""
-    told = [] if phases is None else [
-        int(when) for when, name in zip(phases.stamp, phases["data"], strict=True) if name == RELEASED
-    ]  # fmt: skip
-    return told[0] if told else otherwise
+def _released(path: str | Path, phases: Series | None, tip: Series) -> tuple[int, int]:
+    """From when to when the robot falls [ns]: while the phase says so; where none does, while its tip is told."""
+    told = [] if phases is None else [place for place, name in enumerate(phases["data"]) if name == RELEASED]
+    if len(told) > 1:
+        raise RecordingError(
+            f"{path}: phase '{RELEASED}' is told {len(told)} times in it: expected a recording of one release"
+        )
+    if phases is None or not told:
+        return int(tip.stamp.min()), int(tip.stamp.max())
+    (place,) = told
+    return int(phases.stamp[place]), int(phases.stamp[place + 1 :].min(initial=tip.stamp.max()))
