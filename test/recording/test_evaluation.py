@@ -92,6 +92,24 @@ def test_gravity_and_twin_are_compared_with_the_truth(evaluation):
     assert np.median(lengths) == pytest.approx(0.001, rel=0.02)
 
 
+@pytest.mark.parametrize("lost", ["twin/tip", "truth/base"])
+def test_nothing_is_compared_with_what_was_not_recorded(tmp_path, robot, monkeypatch, lost):
+    add = Recorder.add
+
+    def add_but_for_a_gap(self, topic, type_name, stamp, content, **late):
+        if topic != lost or not 16.0 <= stamp < 25.0:
+            add(self, topic, type_name, stamp, content, **late)
+
+    monkeypatch.setattr(Recorder, "add", add_but_for_a_gap)
+    synthetic_run.write(tmp_path / "run.mcap")
+    found = evaluate(tmp_path / "run.mcap", robot)
+    assert found.in_passes(found.twin_error).max() < 1.001e-3
+    assert np.degrees(found.in_passes(found.gravity_error)).max() < 1e-3
+    assert found.correlation > 0.9999
+    curve = found.twin_error if lost == "twin/tip" else found.gravity_error
+    assert len(curve.time) and not ((curve.time > 16.0) & (curve.time < 24.9)).any()
+
+
 def test_correlation_of_a_scaled_trajectory_is_one(evaluation):
     assert evaluation.correlation == pytest.approx(1.0, abs=1e-4)
 

@@ -41,6 +41,7 @@ WINDOW = 2.0  # [s] length of the windows that a run without holds is cut into
 MOST_WINDOWS = 12
 SLOW = 0.98  # an emulated robot with a pace below this did not keep up with real time
 STALE = 0.5  # [s] a shape farther away in time is not that of the moment
+GAP = 2.5  # of a topic's period, and STALE: nothing is known between messages that are further apart
 TIMES_ALONE = (
     *("imu/data", "imu/data_raw", "imu/temperature", "twin/target", "chambers/joint_state", "truth/cables"),
     *("truth/chambers", "plate/imu/data", "plate/imu/data_raw", "plate/imu/temperature", "plate/gravity"),
@@ -102,8 +103,8 @@ class Evaluation:
         passes: the parts of the run without and with compensation.
         poses: attitudes of the base, in the order of the run.
         tip_error: distance between the robot's tip and the target over time [m].
-        twin_error: distance between the twin's and the robot's tip [m].
-        gravity_error: angle between estimated and true gravity [rad].
+        twin_error: distance between the twin's and the robot's tip [m]; none where one of both was not recorded.
+        gravity_error: angle between estimated and true gravity [rad], likewise.
         shape_error: mean distance of the twin's points from the robot's [m], of those that both name.
         commanded, measured: cable displacements [m], (n, c).
         cable_names: of their columns.
@@ -413,11 +414,11 @@ def _twin_error(run: Run, truth: Curve) -> Curve:
 
 
 def _both_tips(run: Run, truth: Curve) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times (n,), the twin's and the robot's tip (n, 3) each, at the times of the truth."""
+    """Times (n,), the twin's and the robot's tip (n, 3) each, at the times of the truth, but for gaps of the twin's."""
     twin = run.curve("twin/tip", "position", (3,))
-    if not len(twin.time):
+    common = _between(twin.time, truth.time)
+    if not common.any():
         return np.empty(0), np.empty((0, 3)), np.empty((0, 3))
-    common = (truth.time >= twin.time[0]) & (truth.time <= twin.time[-1])
     time = truth.time[common]
     tips = np.column_stack([np.interp(time, twin.time, column) for column in twin.values.T])
     return time, tips, truth.values[common]
@@ -439,8 +440,7 @@ def _gravity_error(run: Run) -> Curve:
     base = run.curve("truth/base", "quaternion_xyzw", (4,))
     gravity = run.curve("gravity", "vector", (3,))
     order = np.unique(base.time, return_index=True)[1]
-    ends = base.time[order[[0, -1]]] if len(order) > 1 else np.full(2, np.nan)
-    common = (gravity.time >= ends[0]) & (gravity.time <= ends[1])
+    common = _between(base.time[order], gravity.time)
     if not common.any():
         return Curve(np.empty(0), np.empty(0))
     attitude = Slerp(base.time[order], Rotation.from_quat(base.values[order]))(gravity.time[common])
@@ -448,6 +448,15 @@ def _gravity_error(run: Run) -> Curve:
     estimate = gravity.values[common]
     angle = np.arctan2(np.linalg.norm(np.cross(estimate, down), axis=1), np.sum(estimate * down, axis=1))
     return Curve(gravity.time[common], angle)
+
+
+def _between(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """(n,) which of `wanted` lie between two of `times`, which are sorted, without a gap there."""
+    if len(times) < 2:
+        return np.zeros(len(wanted), dtype=bool)
+    periods, after = np.diff(times), np.clip(np.searchsorted(times, wanted), 1, len(times) - 1)
+    inside = (wanted >= times[0]) & (wanted <= times[-1])
+    return inside & (periods[after - 1] <= max(STALE, GAP * float(np.median(periods))))
 
 
 def _columns(run: Run, actuators: str, robot: Robot) -> tuple[str, ...]:
