@@ -143,6 +143,18 @@ def test_estimate_reads_an_mcap(mcap, tmp_path):
     assert np.load(out)["quat"].shape == (N - 2, 4)
 
 
+def test_estimate_says_how_long_a_recording_with_a_pause_lasts(tmp_path, still, capsys):
+    recorder = synthetic.Recorder(tmp_path / "run.mcap")
+    for i in range(N):
+        rates, force = (dict(zip("xyz", map(float, values[i]), strict=True)) for values in still)
+        stamp = i / RATE + (30.0 if i >= N // 2 else 0.0)
+        content = {"angular_velocity": rates, "linear_acceleration": force}
+        recorder.add("imu/data_raw", "sensor_msgs/msg/Imu", stamp, content)
+    recorder.close()
+    assert main(["estimate", str(tmp_path / "run.mcap"), "--out", str(tmp_path / "answer.npz")]) == 0
+    assert f"{N} samples, 35.0 s at 100.0 Hz" in capsys.readouterr().out
+
+
 def test_a_recording_without_samples_is_not_asked_for_their_topic(tmp_path):
     recorder = synthetic.Recorder(tmp_path / "run.mcap")
     recorder.add("run/phase", "std_msgs/msg/String", 0.0, {"data": "with"})

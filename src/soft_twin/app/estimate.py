@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"--out {arguments.out}: cannot be written: {error.strerror}") from error
     count = len(track.quaternion_wxyz)
-    print(f"{arguments.recording.name}: {count} samples, {count / recording.rate:.1f} s at {recording.rate:.1f} Hz")
+    print(f"{arguments.recording.name}: {count} samples, {recording.steps.sum():.1f} s at {recording.rate:.1f} Hz")
     print(f"gyroscope bias at the end [°/s]: {np.array2string(np.degrees(track.gyroscope_bias[-1]), precision=3)}")
     if len(track.nis):
         print(f"normalised innovation squared: {track.nis.mean():.2f} on average (1: all that the model allows)")
