@@ -93,6 +93,12 @@ def test_what_makes_no_sense_is_refused():
     recorded = experiments((2, 2, 2))[:1]
     with pytest.raises(InputError, match="domain of density: 3…1"):
         by_gradients(recorded, START, {"density": (3.0, 1.0)})
+    with pytest.raises(InputError, match="domain of density: 1…inf is not positive, finite and in order"):
+        by_search(recorded, {"density": (1.0, np.inf)}, 1)
+    with pytest.raises(InputError, match="iterations: 0: expected 1 or more"):
+        by_gradients(recorded, START, domains("density"), iterations=0)
+    with pytest.raises(InputError, match="trials: -1: expected 1 or more"):
+        by_search(recorded, domains("density"), -1)
     with pytest.raises(InputError, match="start of density: 1200.0 is not within"):
         by_gradients(recorded, START, {"density": (1.0, 2.0)})
     with pytest.raises(InputError, match="no parameter youngs: there are .*young_modulus"):

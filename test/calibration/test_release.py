@@ -13,7 +13,7 @@ from soft_twin.app.cli import main
 from soft_twin.calibration.experiments import Released
 from soft_twin.calibration.release import Release, read_release
 from soft_twin.calibration.released import check_slack, released_twin
-from soft_twin.calibration.tune import tune
+from soft_twin.calibration.tune import search_grid, tune
 from soft_twin.errors import ConvergenceError, InputError, RecordingError
 from soft_twin.recording.simulated import SimulatedRecording
 
@@ -345,3 +345,11 @@ def test_a_recording_that_is_refused_leaves_no_folder(tmp_path, monkeypatch, cap
 def test_a_search_is_asked_for_something_that_can_be(robot, release):
     with pytest.raises(InputError, match="simulations: 0"):
         tune(robot.path, release, simulations=0)
+    with pytest.raises(InputError, match="start: no parameter youngs: there are young_modulus, density, mass_damping,"):
+        tune(robot.path, release, {"youngs": 1e6})
+    with pytest.raises(InputError, match="start of mass_damping: 0, expected a finite one above 0"):
+        tune(robot.path, release, {"mass_damping": 0.0})
+    with pytest.raises(InputError, match="dampings: -0.2, expected finite ones of 0 or more"):
+        search_grid(robot.path, release, dampings=[0.3, -0.2])
+    with pytest.raises(InputError, match="moduli: none, expected"):
+        search_grid(robot.path, release, moduli=[])

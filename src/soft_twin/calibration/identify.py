@@ -15,6 +15,7 @@ from scipy.optimize import least_squares, minimize
 
 from soft_twin.calibration.distances import chamfer_distance, marker_error
 from soft_twin.calibration.experiments import Experiment, Hanging
+from soft_twin.checks import checked_count
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 
 CANTILEVER = {  # SORS, table II
@@ -118,12 +119,13 @@ def by_gradients(
     """The parameters named in `domains` from `start`, by exact derivatives; at most `iterations` evaluations.
 
     Raises:
-        InputError: a domain that no experiment has a parameter for, or that is not positive or not in order, or a start
-            outside of it.
+        InputError: a domain that no experiment has a parameter for, or that is not positive, not finite or not in
+            order, or a start outside of it, or fewer iterations than one.
         ConvergenceError: a simulation failed.
     """
     experiments = list(experiments)
     _check(experiments, domains, start)
+    checked_count(iterations, "iterations")
     search = _Search(experiments, domains)
     first = np.log([start[name] for name in search.names])
     if all(isinstance(each, Hanging) for each in search.experiments):
@@ -144,13 +146,14 @@ def by_search(
     a bad trial.
 
     Raises:
-        InputError: a domain that no experiment has a parameter for, or that is not positive or not in order, or a start
-            outside of it.
+        InputError: a domain that no experiment has a parameter for, or that is not positive, not finite or not in
+            order, or a start outside of it, or fewer trials than one.
         UsageError: optuna is not installed.
         ConvergenceError: no trial could be simulated.
     """
     experiments = list(experiments)
     _check(experiments, domains, start)
+    checked_count(trials, "trials")
     try:
         import optuna
     except ImportError:
@@ -200,7 +203,7 @@ def _check(experiments: Sequence[Experiment], domains: Domains, start: Mapping[s
             f"no parameter {', '.join(strange) or 'at all'}: there are {', '.join(sorted(there)) or 'none'}"
         )
     for name, (low, high) in domains.items():
-        if not 0.0 < low < high:
-            raise InputError(f"domain of {name}: {low:g}…{high:g} is not positive and in order")
+        if not 0.0 < low < high < np.inf:
+            raise InputError(f"domain of {name}: {low:g}…{high:g} is not positive, finite and in order")
         if start is not None and not low <= start.get(name, np.nan) <= high:
             raise InputError(f"start of {name}: {start.get(name)} is not within {low:g}…{high:g}")

@@ -19,7 +19,7 @@ tip lags by is damping's as well as friction's: to what that release tells β is
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,12 +32,13 @@ from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release
 from soft_twin.calibration.released import check_falls, check_let_out, check_lying, check_slack, released_twin
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options, percent
-from soft_twin.errors import ConvergenceError, RecordingError
+from soft_twin.errors import ConvergenceError, InputError, RecordingError
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.parallel import Say, Workers, compute_all, time_left
 from soft_twin.robots import load_robot
 
 MODULI = (0.50e6, 0.65e6, 0.80e6, 1.00e6, 1.20e6)  # [Pa]
+LEAST_MODULUS = 1.0  # [Pa]
 DAMPINGS = (0.10, 0.30, 0.50, 0.70, 1.00)  # α [1/s] = β [s]
 START = {"mass_damping": 0.5, "stiffness_damping": 0.5}  # the grid's middle
 DESCRIBED = "density", "young_modulus"
@@ -101,8 +102,11 @@ def search_grid(
 
     Raises:
         ConvergenceError: all simulations failed.
+        InputError: steps or values that make no sense.
     """
     check_options(dt)
+    _check_axis("moduli", moduli, LEAST_MODULUS)
+    _check_axis("dampings", dampings, 0.0)
     cases = [(modulus, damping) for modulus in moduli for damping in dampings]
     work = partial(_trial, path, release, dt)
     found = compute_all(work, cases, workers, store, say, "simulations", sources=True)
@@ -111,6 +115,23 @@ def search_grid(
     if np.isnan(errors).all():
         raise ConvergenceError(f"all {errors.size} simulations of the grid failed")
     return Grid(np.array(moduli), np.array(dampings), errors, float(sum(float(each["seconds"]) for each in found)))
+
+
+def _check_axis(what: str, values: Sequence[float], least: float) -> None:
+    """Refuse no values, and one that is less than `least`, or no number."""
+    wrong = [value for value in values if not least <= value < np.inf]
+    if wrong or not len(values):
+        told = f"{wrong[0]:g}" if wrong else "none"
+        raise InputError(f"{what}: {told}, expected finite ones of {least:g} or more")
+
+
+def _check_start(start: Mapping[str, float], there: Collection[str]) -> None:
+    """Refuse parameters that are not there, and values that have no logarithm."""
+    for name, value in start.items():
+        if name not in there:
+            raise InputError(f"start: no parameter {name}: there are {', '.join(there)}")
+        if not 0.0 < value < np.inf:
+            raise InputError(f"start of {name}: {value:g}, expected a finite one above 0")
 
 
 def _trial(path: Path, release: Release, dt: float, case: tuple[float, float]) -> dict[str, float]:
@@ -141,11 +162,12 @@ def tune(
 
     Raises:
         ConvergenceError: the first simulation failed; by later ones that do, the search takes a shorter step.
-        InputError: steps or a number of simulations that make no sense.
+        InputError: steps, a number of simulations or a start that make no sense.
         RecordingError: the recording does not say what is asked, or is of no such motion.
     """
     check_options(dt, simulations)
     twin = (moved_twin if friction else released_twin)(path, release, dt)
+    _check_start(start or {}, twin.parameters)
     if not friction:
         cables = [part for part in twin.model.actuators.parts if isinstance(part, CableActuators)]
         check_lying(release)
