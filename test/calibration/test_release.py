@@ -202,6 +202,21 @@ def test_taut_cables_are_refused_and_slack_ones_are_not(robot, release, found):
     assert "no cables/state" in found.remarks[-1]
 
 
+def test_winches_that_were_not_homed_long_before_a_release_do_not_count(robot, release, tmp_path):
+    def write(path, known):
+        with SimulatedRecording(path, robot) as recording:
+            for when in np.arange(-1.0, 1.05, 0.1):
+                told = -0.002 if known(when) else np.nan
+                recording.joints("cables/state", 1.0 + when, robot.cable_names, np.full(6, told), np.zeros(6))
+            laid(recording, release, 1.0)
+        return path
+
+    wound = read_release(write(tmp_path / "homed.mcap", lambda when: when > -0.15), "slender").wound
+    assert list(wound) == robot.cable_names and (np.array(list(wound.values())) == -0.002).all()
+    with pytest.raises(RecordingError, match=r"cables/state: no number for cable_1 0\.5 s after the release"):
+        read_release(write(tmp_path / "lost.mcap", lambda when: abs(when - 0.5) > 0.05), "slender")
+
+
 @pytest.mark.parametrize(
     ("names", "wound", "says"),
     [

@@ -193,11 +193,17 @@ def _wound(path: str | Path, cables: Series | None, begin: int, times: np.ndarra
     """Displacements by cable (t,) [m] at times [s] since `begin` [ns]."""
     if cables is None:
         return None
-    when, order = 1e-9 * (cables.stamp - begin), np.argsort(cables.stamp, kind="stable")
-    if not np.isfinite(cables["position"]).all():
-        raise RecordingError(f"{path}: displacements in cables/state that are no numbers")
-    columns = cables["position"][order].T
-    return {name: np.interp(times, when[order], each) for name, each in zip(cables.names, columns, strict=True)}
+    order = np.argsort(cables.stamp, kind="stable")
+    when = 1e-9 * (cables.stamp[order] - begin)
+    needed = slice(max(0, int(np.searchsorted(when, 0.0, side="right")) - 1), int(np.searchsorted(when, times[-1])) + 1)
+    when, rows = when[needed], cables["position"][order][needed]
+    wrong = np.argwhere(~np.isfinite(rows))
+    if len(wrong):
+        row, column = wrong[0]
+        raise RecordingError(
+            f"{path}: cables/state: no number for {one_line(cables.names[column])} {when[row]:.3g} s after the release"
+        )
+    return {name: np.interp(times, when, column) for name, column in zip(cables.names, rows.T, strict=True)}
 
 
 def _unseen(cables: Series | None, begin: int, end: float) -> tuple[float, float] | None:
