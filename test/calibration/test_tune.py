@@ -63,6 +63,21 @@ def test_a_search_that_did_not_come_to_its_end_says_so(robot, release, found):
     assert "did not come to its end" not in found.in_words()
 
 
+def test_cables_of_a_robot_without_any_are_not_missed(tmp_path, found):
+    bar = yaml.safe_load(BAR)["robot"]
+    del bar["cables"]
+    bar["body"]["mesh"]["voxels"] |= {"cells": [3, 3, 3], "hollows": [{"first": [1, 1, 1], "last": [1, 1, 1]}]}
+    bar["chambers"] = [{"name": "air", "surface": "chamber 1", "pressure": [0.0, 1e4]}]
+    path = tmp_path / "bar.yaml"
+    path.write_text(yaml.safe_dump({"robot": bar}))
+    times = DT * np.arange(6)
+    straight = Release(times, np.tile([0.0, 0.0, 0.12], (6, 1)), GRAVITY)
+    tips = released_twin(path, straight, DT).positions()[:, 0]
+    seen = dataclasses.replace(straight, tips=np.vstack([straight.tips[:1], tips]))
+    assert not any("cables/state" in remark for remark in tune(path, seen, dt=DT).remarks)
+    assert any("no cables/state" in remark for remark in found.remarks)
+
+
 def test_a_search_begins_at_the_modulus_that_is_described(release, found, tmp_path):
     modulus = 0.99 * TRUTH["young_modulus"]
     described = variant(tmp_path, "slender", {"body.material.young_modulus": modulus, "body.meshes": MESHES})

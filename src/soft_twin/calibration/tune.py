@@ -168,18 +168,19 @@ def tune(
     check_options(dt, simulations)
     twin = (moved_twin if friction else released_twin)(path, release, dt)
     _check_start(start or {}, twin.parameters)
+    parts = [part for part in twin.model.actuators.parts if isinstance(part, CableActuators)]
+    cables = [name for part in parts for name in part.names]
     if not friction:
-        cables = [part for part in twin.model.actuators.parts if isinstance(part, CableActuators)]
         check_lying(release)
         check_falls(release)
-        check_let_out(release, [name for part in cables for name in part.names])
+        check_let_out(release, cables)
     if friction:
         first = {FRICTION: START_FRICTION}
     else:  # without the round-off of how a law has it: what is in the store is found by these numbers
         first = {name: float(f"{twin.parameters[name].value:.9g}") for name in DESCRIBED} | START
     first |= dict(start or {})
     work = partial(_simulated, path, release, dt, tuple(first))
-    fit = _Fit(work, release, dt, first, say, simulations, store, twin.model.actuators.names)
+    fit = _Fit(work, release, dt, first, say, simulations, store, twin.model.actuators.names, cables)
     reach = REACH * fit.priors
     options = {"bounds": (-reach, reach), "max_nfev": simulations, "ftol": ENOUGH, "xtol": 1e-4, "gtol": None}
     try:
@@ -235,10 +236,12 @@ class _Fit:
         most: int,
         store: Path | None,
         actuators: list[str],
+        cables: list[str],
     ):
-        """`work`: simulates values of the parameters. `first`: those at 0. `most`: simulations. `actuators`: names."""
+        """`work`: simulates values of the parameters. `first`: those at 0. `most`: simulations. `actuators`, and which
+        are `cables`: names."""
         self._release, self._dt, self._first, self._say, self._most = release, dt, dict(first), say, most
-        self._work, self._store, self._actuators = work, store, actuators
+        self._work, self._store, self._actuators, self._cables = work, store, actuators, cables
         self._measured, self._seen = release.at_steps(dt)[:, 0], release.seen_at_steps(dt)
         self._history: list[float] = []
         self._failed = 0
@@ -374,6 +377,6 @@ class _Fit:
                 f"steps of {high:g} ms damp by themselves, as {low:g} to {high:g} ms of rayleigh_stiffness do: what is "
                 "found is less by that than the body's own, and holds for twins with such steps (docs/slender.md)"
             )
-        if self._release.wound is None:
+        if self._release.wound is None and self._cables:
             remarks.append("no cables/state in the recording: taut cables would have been taken for a larger E")
         return remarks
