@@ -124,6 +124,7 @@ def test_a_recorded_motion_is_read_with_its_winches(robot, moved, tmp_path, caps
     seen = read_release(path, "slender")
     np.testing.assert_allclose(seen.wound_at_steps(DT, robot.cable_names), bending()[1:], atol=1e-12)
     calibrate = ["calibrate", str(robot.path), str(path), "--dt", f"{DT}", "--simulations", "1", "--friction"]
+    calibrate += ["--out", str(tmp_path / "out")]
     assert main(calibrate) == 0
     assert "cable_friction: 0.05" in capsys.readouterr().out
     assert main([*calibrate, "--grid"]) == 2

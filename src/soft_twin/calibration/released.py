@@ -63,8 +63,9 @@ def tip_of(robot: DrivenRobot, body: Body, release: Release) -> Markers:
     aside = float(np.linalg.norm(release.tips[0] - tip.rest[0]))
     if aside > ASIDE * length:
         raise RecordingError(
-            f"the tip begins at {_mm(release.tips[0])} mm, {1e3 * aside:.3g} mm from the twin's at {_mm(tip.rest[0])}: "
-            "another robot, frame or unit, or it was not held straight?"
+            f"the tip begins at {_mm(release.tips[0])} mm, {1e3 * aside:.3g} mm from the twin's at {_mm(tip.rest[0])}, "
+            f"{1e3 * release.times[0]:.0f} ms after the release: another robot, frame or unit, not held straight, or "
+            "let go before that?"
         )
     return tip
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from soft_twin.checks import checked_count
 from soft_twin.errors import InputError
 
 DT = 0.02  # [s] of a simulation's steps
@@ -17,12 +18,11 @@ def check_options(dt: float, simulations: int = 1) -> None:
     """Refuse what no search can be asked for.
 
     Raises:
-        InputError: steps that are too short or too long, fewer simulations than one.
+        InputError: steps that are too short or too long, simulations that are no whole number from 1.
     """
     if not STEPS[0] <= dt <= STEPS[1]:
         raise InputError(f"steps of {dt:g} s: expected {STEPS[0]:g} to {STEPS[1]:g} s")
-    if simulations < 1:
-        raise InputError(f"simulations: {simulations}, expected 1 or more")
+    checked_count(simulations, "simulations")
 
 
 def percent(share: float) -> str:
