@@ -71,13 +71,24 @@ def test_a_release_ends_where_the_phase_says_something_else(robot, release, tmp_
     np.testing.assert_allclose(seen.gravity, GRAVITY, atol=1e-12)
 
 
+def test_a_release_that_is_told_again_and_again_is_one(robot, release, tmp_path):
+    path = tmp_path / "again.mcap"
+    with SimulatedRecording(path, robot) as recording:
+        laid(recording, release, 0.0)
+        for when in (1.0, 2.0, 3.0):
+            recording.text("run/phase", when, "released")
+        recording.pose("tip/pose", 4.0, release.tips[-1], UP)
+    seen = read_release(path, "slender")
+    assert seen.times[-1] == pytest.approx(4.0)
+
+
 def test_several_releases_in_one_recording_are_refused(robot, release, tmp_path):
     path = tmp_path / "twice.mcap"
     with SimulatedRecording(path, robot) as recording:
         laid(recording, release, 0.0)
         recording.text("run/phase", 2.0, "held")
         laid(recording, release, 3.0)
-    with pytest.raises(RecordingError, match="phase 'released' is told 2 times in it: expected a recording of one"):
+    with pytest.raises(RecordingError, match="phase 'released' begins 2 times in it: expected a recording of one"):
         read_release(path, "slender")
 
 

@@ -19,6 +19,7 @@ from soft_twin.recording.storage import metadata
 
 TIPS = ("tip/pose", "truth/tip")  # a tracker's, an emulation's
 RELEASED = "released"  # what run/phase says from then on
+REPEATED = 2.5  # [s] between phases that are the same one, told again: `ros2 topic pub` does so once a second
 SHORTEST = 0.2  # [s]
 FEWEST = 4  # steps of a twin that can be compared
 GAP = 2.5  # of the tracker's period: between poses that are further apart nothing is known
@@ -218,13 +219,15 @@ def _unseen(cables: Series | None, begin: int, end: float) -> tuple[float, float
 
 
 def _released(path: str | Path, phases: Series | None, tip: Series) -> tuple[int, int]:
-    """From when to when the robot falls [ns]: while the phase says so; where none does, while its tip is told."""
-    told = [] if phases is None else [place for place, name in enumerate(phases["data"]) if name == RELEASED]
-    if len(told) > 1:
+    """From when to when the robot falls [ns]: while the phase says so, once or again and again; where none does, while
+    its tip is told."""
+    end = int(tip.stamp.max())
+    if phases is None or not (says := np.array([name == RELEASED for name in phases["data"]])).any():
+        return int(tip.stamp.min()), end
+    anew = says & ~np.append(False, says[:-1] & (np.diff(phases.stamp) < 1e9 * REPEATED))
+    if anew.sum() > 1:
         raise RecordingError(
-            f"{path}: phase '{RELEASED}' is told {len(told)} times in it: expected a recording of one release"
+            f"{path}: phase '{RELEASED}' begins {anew.sum()} times in it: expected a recording of one release"
         )
-    if phases is None or not told:
-        return int(tip.stamp.min()), int(tip.stamp.max())
-    (place,) = told
-    return int(phases.stamp[place]), int(phases.stamp[place + 1 :].min(initial=tip.stamp.max()))
+    begin = int(np.argmax(says))
+    return int(phases.stamp[begin]), int(phases.stamp[begin:][~says[begin:]].min(initial=end))
