@@ -234,8 +234,9 @@ class Inverse:
     ) -> Solution:
         """Iterate until the twin settles: strictly by priority; out of reach, from there on as the control loop does.
         Where goals leave efforts open and the first are missed, a nearer place is searched for, from the undeformed
-        body and with efforts at their lowest raised: the loop takes no such search, and may rest beside a target that a
-        whole solve reaches. Limits that leave no room for each other are named, and such a solution is not converged.
+        body and with efforts at their lowest raised; so it is from the undeformed body where the way ends because the
+        body would balloon or buckle. The loop takes no such search, and may rest beside a target that a whole solve
+        reaches. Limits that leave no room for each other are named, and such a solution is not converged.
 
         Args:
             gravity: (3,) in base_link [m/s²].
@@ -266,6 +267,8 @@ class Inverse:
         self._deadline = time.monotonic() + time_limit
         try:
             found = self._solved(gravity, goals, settled, max_iterations)
+            if _is_at_edge(found) and not found.reachable:
+                found = self._from_undeformed(gravity, goals, settled, max_iterations, found)
         except ConvergenceError:  # from where it was; its undeformed body may find its way
             self.twin.reset()
             found = self._solved(gravity, goals, settled, max_iterations, careful=True)
@@ -273,13 +276,33 @@ class Inverse:
             self._deadline = np.inf
         return self._judged(self._finished(gravity, goals, settled, found))
 
+    def _from_undeformed(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, found: Solution
+    ) -> Solution:
+        """The nearer one of `found`, which has ended where the body would balloon or buckle, and of where the
+        undeformed body comes to, in as many steps as are left: from where it was, the body may have gone astray."""
+        limit, here = limit - found.iterations, self.twin.state()
+        if self._late or limit < 1:
+            return found
+        self.twin.reset()
+        try:
+            nearer = self._solved(gravity, goals, settled, limit, careful=True)
+        except ConvergenceError:
+            self.twin.restore(here)
+            return found
+        iterations = found.iterations + nearer.iterations
+        if nearer.error < found.error and (nearer.converged or _is_at_edge(nearer)):
+            return replace(nearer, iterations=iterations)
+        self.twin.restore(here)
+        return replace(found, iterations=iterations, complete=nearer.complete)
+
     def _finished(self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, found: Solution) -> Solution:
         """A solution that was still on its way through efforts that goals leave open, which may be a long one: these
         stay where they are, and the body comes to rest where it meets the first goals."""
         highest = min(goal.priority for goal in goals)
         first = [goal for goal in goals if goal.priority == highest]
         near = all(goal.miss(self.twin) < AWAY * goal.tolerance for goal in first)
-        if found.converged or self.at_edge or not (self._open and near):
+        if found.converged or _is_at_edge(found) or not (self._open and near):
             return found
         here, self._leads, self._strict = self.twin.state(), False, True
         try:
@@ -736,6 +759,11 @@ class Inverse:
 
 def _is_positive(value: object) -> bool:
     return isinstance(value, Real) and value > 0.0
+
+
+def _is_at_edge(found: Solution) -> bool:
+    """Whether a solution ended where there is no equilibrium further on."""
+    return GIVES_WAY in found.active_limits
 
 
 def _level(asked: Asked, stay: np.ndarray, base: np.ndarray, unit: np.ndarray | None) -> Level:
