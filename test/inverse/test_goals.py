@@ -6,7 +6,15 @@ from test_actuators import LENGTH, SIDEWAYS, finger
 
 import soft_twin
 from soft_twin.errors import InputError
-from soft_twin.inverse.goals import CurveGoal, DirectionGoal, EffortGoal, OrientationGoal, PositionGoal, SurfaceGoal
+from soft_twin.inverse.goals import (
+    ActuationGoal,
+    CurveGoal,
+    DirectionGoal,
+    EffortGoal,
+    OrientationGoal,
+    PositionGoal,
+    SurfaceGoal,
+)
 from soft_twin.inverse.inverse import Inverse
 from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
 from soft_twin.inverse.priorities import Bounds, Level, solve_levels
@@ -297,6 +305,8 @@ PLANE = np.array([[0.0, 0.0, 0.06]]), np.array([[0.0, 0.0, 1.0]])
         (lambda frame: PositionGoal(frame, [0, 0, 0.06], priority="1"), "priority of a goal '1': expected a whole num"),
         (lambda frame: PositionGoal(frame, [0, 0, 0.06], tolerance=[1]), r"tolerance of a goal \[1\]: expected a posi"),
         (lambda frame: EffortGoal(0.5), "efforts: expected 1 numbers"),
+        (lambda frame: ActuationGoal([0.0, np.nan]), r"values of actuators: \[0.0, nan\] is not finite"),
+        (lambda frame: ActuationGoal(["a", 0.0]), "values of actuators: expected 2 numbers, found .*'a'"),
     ],
 )
 def test_a_goal_that_cannot_be_is_named(plate, make, message):

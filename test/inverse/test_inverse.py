@@ -8,7 +8,15 @@ from scipy.optimize import minimize
 
 import soft_twin
 from soft_twin.errors import InputError
-from soft_twin.inverse.goals import EffortGoal, OrientationGoal, PositionGoal, StayGoal, SurfaceGoal, arc_through
+from soft_twin.inverse.goals import (
+    ActuationGoal,
+    EffortGoal,
+    OrientationGoal,
+    PositionGoal,
+    StayGoal,
+    SurfaceGoal,
+    arc_through,
+)
 from soft_twin.inverse.inverse import CONTRADICT, Inverse
 from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp
@@ -349,9 +357,10 @@ def test_another_robots_twin_is_refused_with_as_many_actuators(robot):
         robot.build_inverse(other)
 
 
-def test_wanted_efforts_of_another_number_are_refused(inverse):
-    with pytest.raises(InputError, match="efforts .* are for 2 actuators, the body has 6"):
-        inverse.solve(SIDEWAYS, goals=[EffortGoal([0.1, 0.2])])
+@pytest.mark.parametrize(("kind", "what"), [(EffortGoal, "efforts"), (ActuationGoal, "values of actuators")])
+def test_what_is_wanted_of_another_number_of_actuators_is_refused(inverse, kind, what):
+    with pytest.raises(InputError, match=rf"{what} \[0.1, 0.2\] are for 2 actuators, the body has 6"):
+        inverse.solve(SIDEWAYS, goals=[kind([0.1, 0.2])])
 
 
 def test_a_place_in_millimetres_is_refused_among_goals_as_it_is_as_a_target(inverse):

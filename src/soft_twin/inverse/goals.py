@@ -285,11 +285,7 @@ class EffortGoal(Goal):
         self.wanted = checked_vector(wanted, np.size(wanted), "efforts")
 
     def residual_and_jacobian(self, twin, step):
-        if len(self.wanted) != twin.actuator_count:
-            raise InputError(
-                f"efforts {self.wanted.tolist()} are for {len(self.wanted)} actuators, the body has "
-                f"{twin.actuator_count}"
-            )
+        _check_count(self.wanted, twin, "efforts")
         return -self.wanted, np.eye(len(self.wanted))
 
     def miss(self, twin):
@@ -307,11 +303,16 @@ class ActuationGoal(Goal):
     keeps_taut = False
 
     def __init__(self, values: np.ndarray, weight: float = 1.0, priority: int = 1):
-        """`values`: (a,) coordinates of cables [m], efforts of others [Pa]."""
+        """`values`: (a,) coordinates of cables [m], efforts of others [Pa].
+
+        Raises:
+            InputError: no finite numbers, or a weight or a priority as of any goal.
+        """
         super().__init__(weight, priority)
-        self.values = np.array(values, dtype=float)
+        self.values = checked_vector(values, np.size(values), "values of actuators")
 
     def residual_and_jacobian(self, twin, step):
+        _check_count(self.values, twin, "values of actuators")
         cables = told_by_coordinate(twin)
         efforts = np.where(cables, 0.0, self.values)
         missing = (step.coordinates + step.free_coordinates + step.compliance @ efforts - self.values)[cables]
@@ -376,6 +377,18 @@ def check_distance(target: np.ndarray, twin: Twin) -> None:
         raise InputError(
             f"target: {target.tolist()} m is {distance:.3g} m from the base, the body is {twin.length:g} m long: is it "
             "in metres, in base_link?"
+        )
+
+
+def _check_count(values: np.ndarray, twin: Twin, what: str) -> None:
+    """Refuse values (n,) of another number of actuators than the twin has.
+
+    Raises:
+        InputError: they are.
+    """
+    if len(values) != twin.actuator_count:
+        raise InputError(
+            f"{what} {values.tolist()} are for {len(values)} actuators, the body has {twin.actuator_count}"
         )
 
 
