@@ -279,22 +279,23 @@ class Inverse:
     def _from_undeformed(
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, found: Solution
     ) -> Solution:
-        """The nearer one of `found`, which has ended where the body would balloon or buckle, and of where the
-        undeformed body comes to, in as many steps as are left: from where it was, the body may have gone astray."""
-        limit, here = limit - found.iterations, self.twin.state()
-        if self._late or limit < 1:
-            return found
-        self.twin.reset()
-        try:
-            nearer = self._solved(gravity, goals, settled, limit, careful=True)
-        except ConvergenceError:
-            self.twin.restore(here)
-            return found
-        iterations = found.iterations + nearer.iterations
-        if nearer.error < found.error and (nearer.converged or _is_at_edge(nearer)):
-            return replace(nearer, iterations=iterations)
+        """The nearest of `found`, which has ended where the body would balloon or buckle, and of where the undeformed
+        body comes to, with care and without, in as many steps as are left: from where it was, the body may have gone
+        astray."""
+        here, iterations = self.twin.state(), found.iterations
+        for careful in (True, False):
+            if found.reachable or self._late or iterations >= limit:
+                break
+            self.twin.reset()
+            try:
+                nearer = self._solved(gravity, goals, settled, limit - iterations, careful)
+            except ConvergenceError:
+                continue
+            iterations += nearer.iterations
+            if nearer.error < found.error and (nearer.converged or _is_at_edge(nearer)):
+                found, here = nearer, self.twin.state()
         self.twin.restore(here)
-        return replace(found, iterations=iterations, complete=nearer.complete)
+        return replace(found, iterations=iterations, complete=found.complete and (found.reachable or not self._late))
 
     def _finished(self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, found: Solution) -> Solution:
         """A solution that was still on its way through efforts that goals leave open, which may be a long one: these
