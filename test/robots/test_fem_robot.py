@@ -274,6 +274,22 @@ def test_a_list_with_a_mistake_is_not_told_to_be_empty_too(load):
             lambda robot: robot["cables"].append({**robot["cables"][0], "name": "third", "motor_id": 3}),
             r"mine.yaml:\d+: robot.cables\[2\]: 'third' and 'left' run through one place",
         ),
+        (
+            lambda robot: robot["cables"].append(
+                {
+                    "name": "third",
+                    "points": [[0.0, 0.0, 0.0], [0.0, 0.0, 0.02], [0.0, 0.0, 0.02], [0.0, 0.005, 0.05]],
+                    "tension": [0.0, 1.0],
+                    "displacement": [0.0, 0.01],
+                    "stiffness": 1000.0,
+                }
+            ),
+            r"mine.yaml:\d+: robot.cables\[2\].points\[2\]: \[0.0, 0.0, 0.02\] m is where .* comes from",
+        ),
+        (
+            lambda robot: robot["cables"][0].update(end=robot["cables"][0]["start"]),
+            r"mine.yaml:\d+: robot.cables\[0\].end: .* m is where the cable comes from",
+        ),
         (lambda robot: robot["cables"][1].update(motor_id=1), "robot.cables: two cables share the motor_id 1"),
         (lambda robot: robot["cables"][1].update(offset=0.5), r"cables\[1\].offset: 0.5 is outside -0.005…0.02"),
         (

@@ -1,6 +1,8 @@
 """What a description says of what moves a body of finite elements: cables and chambers, and what drives them."""
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -21,6 +23,7 @@ from soft_twin.descriptions.part import Part
 from soft_twin.descriptions.valve_devices import LONGEST_BRAKING, LONGEST_VENTING, VALVE_DEVICES
 from soft_twin.descriptions.winches import Winches
 
+SHORTEST = 1e-9  # [m]: a shorter piece of a cable has no direction
 LEAST_PRESSURE = 100.0  # [Pa] that a chamber may have: less is one in kilopascals or bars
 Place = Annotated[tuple[float, float, float], Several(Number(-10.0, 10.0, "m"), 3, 3)]
 
@@ -91,6 +94,15 @@ class FemCable(Part):
         if not any(ways.values()):
             given = [key for key in ("start", "end", "points", "nodes", "guides") if getattr(self, key)]
             raise mistake(f"expected its way as one of {'; '.join(ways)}, found {', '.join(given) or 'none'}")
+        if self.points:
+            places = [(("points", i), each) for i, each in enumerate(self.points)]
+        else:
+            ends = [(("end",), self.end)] if self.end is not None else []
+            guides = [(("guides", i, "point"), each.point) for i, each in enumerate(self.guides)]
+            places = [(("start",), self.start), *guides, *ends]
+        for (_, before), (keys, place) in pairwise(places):
+            if math.dist(before, place) < SHORTEST:
+                raise mistake(f"{list(place)} m is where the cable comes from: it has no direction there", *keys)
 
 
 class FemWinches(Winches):
