@@ -220,6 +220,26 @@ def test_failure_is_named_and_survived(name, estimator, still_samples):
     )
 
 
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        (lambda f: f / 9.81, "m/s², expected 9.8: g instead of m/s²?"),
+        (lambda f: f - [0.0, 0.0, 9.81], "m/s², expected 9.8: is gravity taken off already?"),
+        (lambda f: 0.8 * f, "m/s², expected 9.8: an axis of the accelerometer is wrong in scale"),
+        (lambda f: 1.5 * f, "m/s², expected 9.8: an axis of the accelerometer is wrong in scale"),
+        (lambda f: 100.0 * f, "impossible sample, beyond what the chip can say: "),
+    ],
+)
+def test_a_force_that_is_wrong_from_the_start_has_one_cause_that_fits_its_size(read, told, estimator, still_samples):
+    samples = [replace(s, specific_force=read(s.specific_force)) for s in still_samples(4.0)]
+    estimates = feed(estimator, samples)
+    assert not any(e.valid for e in estimates[50:])
+    for estimate in estimates[50:]:
+        assert [told in fault for fault in estimate.faults if "tilt uncertain" not in fault] == [True]
+    impossible = [fault for e in estimates for fault in e.faults if "impossible" in fault]
+    assert all(fault.endswith("cable and supply if it comes again, at its unit if it stays") for fault in impossible)
+
+
 @needs_broad
 def test_a_hands_fastest_shaking_is_no_fault():
     trial = read_broad(BROAD / "18_undisturbed_fast_translation_with_breaks_B.mat")

@@ -120,11 +120,7 @@ class SampleCheck:
             return self._judge_backwards(sample)
         self._last_time = sample.time
         self._new_clock = math.nan
-        bad = self._impossible(values) or (
-            self._stuck(sample.time, values)
-            + self._wrong_force(sample.time, _norm(values[3:]))
-            + self._wrong_force_at_rest(sample.time, values)
-        )
+        bad = self._impossible(values) or (self._stuck(sample.time, values) + self._wrong_force(sample.time, values))
         if bad:
             return Verdict(Trust.BAD, sample, bad)
         return self._judge_usable(sample, values)
@@ -164,7 +160,9 @@ class SampleCheck:
         rate, force = max(map(abs, values[:3])), max(map(abs, values[3:]))
         if rate <= _BEYOND * self.parameters.gyroscope_range and force <= _BEYOND * self.parameters.accelerometer_range:
             return ()
-        return (f"impossible sample, beyond what the chip can say: {_listed(values)}; {_SUPPLY}",)
+        return (
+            f"impossible sample, beyond what the chip can say: {_listed(values)}; {_SUPPLY}, at its unit if it stays",
+        )
 
     def _stuck(self, time: float, values: tuple[float, ...]) -> tuple[str, ...]:
         if values != self._values:
@@ -180,31 +178,32 @@ class SampleCheck:
             return (f"{_SENSORS[which]} stuck: it repeats {_listed(readings[which])}; power the board off and on",)
         return (f"{_SENSORS[which]} axis is dead: it stays at {readings[which]:.3g}; power the board off and on",)
 
-    def _wrong_force(self, time: float, force: float) -> tuple[str, ...]:
+    def _wrong_force(self, time: float, values: tuple[float, ...]) -> tuple[str, ...]:
+        force = _norm(values[3:])
+        steady, rests = self._wrong_steady_force(time, force), self._wrong_force_at_rest(time, values)
+        if not (steady or rests):
+            return ()
+        return (
+            f"specific force {'at rest is' if rests else 'stays at'} {force:.1f} m/s², expected 9.8: {_cause(force)}",
+        )
+
+    def _wrong_steady_force(self, time: float, force: float) -> bool:
+        """Steady and far from g, for longer than a base accelerates."""
         tolerance = self.parameters.force_tolerance
         if abs(force - STANDARD_GRAVITY) <= tolerance or not abs(force - self._steady_force) <= tolerance:
             self._steady_force, self._steady_since = force, time
         if force >= self.parameters.free_fall or math.isnan(self._not_falling):
             self._not_falling = time
-        if time - self._steady_since < self.parameters.force_time:
-            return ()
-        cause = "g instead of m/s²?" if force < STANDARD_GRAVITY else "wrong unit or range, or a broken axis?"
-        cause += " Set the chip's range and unit, or change the board"
-        return (f"specific force stays at {force:.1f} m/s², expected 9.8: {cause}",)
+        return time - self._steady_since >= self.parameters.force_time
 
-    def _wrong_force_at_rest(self, time: float, values: tuple[float, ...]) -> tuple[str, ...]:
+    def _wrong_force_at_rest(self, time: float, values: tuple[float, ...]) -> bool:
         """At rest the force's length is g, but for what an uncalibrated chip is off."""
         force = _norm(values[3:])
         off = abs(force - STANDARD_GRAVITY) > self.parameters.rest_force_tolerance
         steady = abs(force - self._rest_force) < _STEADY_FORCE
         if not (off and steady and max(map(abs, values[:3])) < _SLOW):
             self._rest_force, self._rest_since = force, time
-        if not time - self._rest_since > _REST:
-            return ()
-        return (
-            f"specific force at rest is {force:.1f} m/s², expected 9.8: an axis of the accelerometer is wrong in scale "
-            "or offset; calibrate it, or change the board",
-        )
+        return time - self._rest_since > _REST
 
     def _doubt(self, sample: ImuSample, values: tuple[float, ...], dt: float) -> Verdict:
         p, faults, doubt = self.parameters, [], 0.0
@@ -273,10 +272,23 @@ _MISSING = 2.5  # times the usual time between two samples: some are missing
 _STEADY_FORCE = 0.2  # [m/s^2]
 _SLOW = math.radians(3.0)  # [rad/s]
 _REST = 0.3  # [s]
+_IN_G = (0.7, 1.5)  # readings that are g where the unit is g, of a base that moves as well
 
 
 def _norm(values: tuple[float, ...]) -> float:
     return math.sqrt(sum(value * value for value in values))
+
+
+def _cause(force: float) -> str:
+    """Why a force that should be g long is of another length [m/s²], and what to do."""
+    if force < _IN_G[0]:
+        return "is gravity taken off already? Send what the accelerometer reads, with gravity"
+    if force < _IN_G[1]:
+        return "g instead of m/s²? Set the chip's unit"
+    return (
+        "an axis of the accelerometer is wrong in scale or offset, or its range or unit is; "
+        "set these, calibrate it, or change the board"
+    )
 
 
 def _listed(values: tuple[float, ...]) -> str:
