@@ -240,6 +240,17 @@ def test_a_force_that_is_wrong_from_the_start_has_one_cause_that_fits_its_size(r
     assert all(fault.endswith("cable and supply if it comes again, at its unit if it stays") for fault in impossible)
 
 
+def test_a_gyroscope_s_large_offset_is_a_cause_that_is_told_and_a_calibration_of_it_helps(still_samples):
+    offset = np.radians([2.0, -2.0, 2.0])
+    samples = [replace(s, angular_velocity=s.angular_velocity + offset) for s in still_samples(10.0, STATE_AT)]
+    plain = feed(GravityEstimator(np.eye(3)), samples)
+    assert has(plain, "gyroscope's offset") and has(plain, "gyroscope_bias in the IMU's calibration file")
+    parameters = GravityParameters(calibration=ImuCalibration(gyroscope_bias=tuple(offset)))
+    calibrated = feed(GravityEstimator(np.eye(3), parameters), samples)
+    assert all(e.valid for e in calibrated[100:])
+    assert not has(calibrated, "")
+
+
 @needs_broad
 def test_a_hands_fastest_shaking_is_no_fault():
     trial = read_broad(BROAD / "18_undisturbed_fast_translation_with_breaks_B.mat")

@@ -146,8 +146,9 @@ _PATIENCE = 2.0  # [s] after the start from which a tilt that is not known is to
 _BLIND_RATE = 0.05  # [rad/s] by which gravity is less known while there is no force to compare with
 _MOST_BIAS = math.radians(3.0)  # [rad/s] that a filter may believe in before the comparison stops to believe it
 _CONTRADICTION = (
-    "gyroscope and accelerometer contradict each other: axes swapped, sign or unit wrong? "
-    "Check the board's settings; then turn the base calmly by 30° about two axes, or reset"
+    "gyroscope and accelerometer contradict each other: axes swapped, sign, unit or the gyroscope's offset wrong? "
+    "Check the board's settings, and write an offset of more than 1 °/s as gyroscope_bias in the IMU's calibration "
+    "file; then turn the base calmly by 30° about two axes, or reset"
 )
 _UNCERTAIN = (
     "tilt uncertain: gyroscope and accelerometer do not agree on it, or not yet; "
