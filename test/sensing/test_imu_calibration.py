@@ -77,6 +77,11 @@ def test_readings_of_no_accelerometer_are_refused():
         calibrate_accelerometer(2.0 * FACES)
 
 
+def test_readings_in_g_are_told_their_unit_not_that_they_were_not_still():
+    with pytest.raises(InputError, match="forces are 1.02 long, expected 9.8 m/s²: g instead of m/s²"):
+        calibrate_accelerometer(1.02 * FACES / 9.81)
+
+
 def test_a_board_on_its_edge_shows_no_face():
     assert face_up(np.array([0.5, -9.7, 1.0])) == "-y"
     with pytest.raises(InputError, match="upright"):

@@ -119,9 +119,12 @@ def calibrate_accelerometer(forces: np.ndarray) -> AccelerometerFit:
     answer = least_squares(lambda x: _norms(forces, x) - STANDARD_GRAVITY, start, method="lm", xtol=1e-14, ftol=1e-14)
     matrix, offset = _unpack(answer.x)
     if np.abs(answer.x[:3] - 1.0).max() > _MAX_SCALE_ERROR or np.abs(offset).max() > _MAX_OFFSET:
+        length = float(np.median(np.linalg.norm(forces, axis=1)))
+        in_g = abs(length - 1.0) < _MAX_SCALE_ERROR
+        cause = f"forces are {length:.3g} long, expected 9.8 m/s²: g instead of m/s²?"
         raise InputError(
             f"scales {np.round(answer.x[:3], 3).tolist()}, offsets {np.round(offset, 2).tolist()} m/s²: "
-            "not plausible, were all positions held still?"
+            f"not plausible, {cause if in_g else 'were all positions held still?'}"
         )
     return AccelerometerFit(matrix, offset, float(np.sqrt(np.mean(answer.fun**2))))
 
