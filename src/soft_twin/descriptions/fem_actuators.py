@@ -79,6 +79,7 @@ class FemCable(Part):
     @model_validator(mode="after")
     def _fits_together(self) -> "FemCable":
         self._check_way()
+        self._check_directions()
         if self.cap and (self.guides or self.nodes):
             raise mistake("is of cables inside the body: this one is outside", "cap")
         check_cable(self)
@@ -94,15 +95,19 @@ class FemCable(Part):
         if not any(ways.values()):
             given = [key for key in ("start", "end", "points", "nodes", "guides") if getattr(self, key)]
             raise mistake(f"expected its way as one of {'; '.join(ways)}, found {', '.join(given) or 'none'}")
-        if self.points:
-            places = [(("points", i), each) for i, each in enumerate(self.points)]
-        else:
-            ends = [(("end",), self.end)] if self.end is not None else []
-            guides = [(("guides", i, "point"), each.point) for i, each in enumerate(self.guides)]
-            places = [(("start",), self.start), *guides, *ends]
-        for (_, before), (keys, place) in pairwise(places):
+
+    def _check_directions(self) -> None:
+        for (_, before), (keys, place) in pairwise(self._places()):
             if math.dist(before, place) < SHORTEST:
                 raise mistake(f"{list(place)} m is where the cable comes from: it has no direction there", *keys)
+
+    def _places(self) -> list[tuple[tuple[str | int, ...], Sequence[float]]]:
+        """Keys and places (3,) [m] that it goes along, from the base."""
+        if self.points:
+            return [(("points", i), each) for i, each in enumerate(self.points)]
+        ends = [] if self.end is None else [(("end",), self.end)]
+        guides = [(("guides", i, "point"), each.point) for i, each in enumerate(self.guides)]
+        return [(("start",), self.start), *guides, *ends]
 
 
 class FemWinches(Winches):
